@@ -1,0 +1,4 @@
+//! Records in, values out: what a run means.
+//!
+//! Nothing in here opens a file or prints: callers hand over a [`crate::record::Run`] and get plain values, which
+//! [`crate::view`] turns into text and pictures.

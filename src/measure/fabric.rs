@@ -1,0 +1,65 @@
+//! The one trait through which the driver sees a machine. Its unit is a round: no virtual call, allocation or log line
+//! stands between two clock readings, because all repetitions of an exchange happen behind one call.
+
+use std::{ops::Range, time::Duration};
+
+use super::{Cells, Stop, View};
+use crate::{
+    plan::{Plan, Round},
+    record::Cell,
+    units::Bytes,
+};
+
+/// A machine that carries out rounds.
+///
+/// Every method is collective: all ranks call the same methods in the same order. A pair that fails is a cell that
+/// says so; an error means that the run cannot go on.
+pub trait Fabric {
+    /// How much of the machine this process sees.
+    fn view(&self) -> View;
+
+    /// Makes ready for a run: buffers, windows, comparison of the ranks' plans.
+    fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError>;
+
+    /// Makes ready for the rounds of one length.
+    fn begin_length(&mut self, plan: &Plan, length_index: usize) -> Result<(), FabricError>;
+
+    /// Carries out all exchanges of a round with messages of `length`, and keeps what this process measured. Once it
+    /// knows of a wish to stop it only does what keeps the ranks in step.
+    fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError>;
+
+    /// Why this process has skipped exchanges of the current length, if it has.
+    fn stopped(&self) -> Option<Stop>;
+
+    /// Asks all ranks whether to stop. `own` is this process's wish; the answer is the same on all ranks.
+    fn agree(&mut self, own: Option<Stop>) -> Result<Option<Stop>, FabricError>;
+
+    /// Brings rows of the matrix to the root: `block` becomes `[row][destination]` there and empty elsewhere.
+    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError>;
+
+    /// What the time since [`Fabric::prepare`] was spent on, over all ranks; meaningful at the root.
+    fn shares(&mut self) -> Result<Shares, FabricError>;
+}
+
+/// Time spent, by purpose, added up over all ranks. With one pair at a time the sum is comparable with the wall time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// In timed exchanges, with the zero-byte exchanges that belong to them.
+    pub timed: Duration,
+    /// In exchanges that are not counted.
+    pub warmup: Duration,
+    /// In turning samples into statistics.
+    pub reducing: Duration,
+}
+
+/// A run that cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's text says it")]
+pub enum FabricError {
+    #[error("the ranks do not follow the same plan: were all started with the same command line and program?")]
+    PlansDiffer,
+    #[error("cannot allocate {bytes} bytes for {purpose} on rank {rank} ({host}): use shorter messages or fewer ranks")]
+    Memory { bytes: u64, purpose: &'static str, rank: usize, host: String },
+    #[error("{call} failed on rank {rank} ({host}): {reason}")]
+    Mpi { call: &'static str, rank: usize, host: String, reason: String },
+}

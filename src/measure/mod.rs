@@ -1,0 +1,16 @@
+//! Measuring: walks a plan over a [`Fabric`], feeds a [`crate::record::Sink`], tells what happens through events.
+//!
+//! Every rank runs the same driver over its own end of the fabric; the rank with the sink is the root. The driver
+//! knows neither MPI nor files nor a terminal. The [`synthetic`] machine stands beside the trait: a cluster with known
+//! faults that is driven by the same code.
+
+mod cells;
+mod driver;
+mod fabric;
+mod stop;
+pub mod synthetic;
+
+pub use cells::{Cells, View};
+pub use driver::{Ending, Event, MeasureError, measure};
+pub use fabric::{Fabric, FabricError, Shares};
+pub use stop::{Stop, StopRequest};

@@ -1,0 +1,185 @@
+//! A cluster that exists only as numbers, with faults that are known because they were planted.
+//!
+//! In: a [`Machine`] (hosts on leaf switches, latency and bandwidth, noise, [`Fault`]s) and a plan. Out: through the
+//! same driver as a real run, the matrices that such a machine would give, and the time that it would have taken.
+//! It proves logic and statistics; it says nothing about what real networks do.
+
+mod fault;
+mod machine;
+
+pub use fault::{Direction, Fault, Symptom};
+pub use machine::{Machine, NoiseModel};
+
+use std::{ops::Range, time::Duration};
+
+use rand_distr::{Distribution, LogNormal};
+
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View};
+use crate::{
+    plan::{Config, Mode, Pair, Plan, Round, RoundKind, Timing},
+    record::{Cell, State},
+    stats::{Summary, median},
+    units::{Bytes, Rank},
+};
+
+/// A [`Fabric`] over a [`Machine`]: all ranks in one process.
+#[derive(Clone, Debug)]
+pub struct Synthetic {
+    machine: Machine,
+    request: StopRequest,
+    stopped: Option<Stop>,
+    plan: Option<Plan>,
+    length_index: usize,
+    simulated: f64,
+    samples: Vec<f64>,
+}
+
+impl Synthetic {
+    /// Over `machine`.
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            request: StopRequest::default(),
+            stopped: None,
+            plan: None,
+            length_index: 0,
+            simulated: 0.0,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Stops when `request` says so.
+    pub fn stopping_on(mut self, request: StopRequest) -> Self {
+        self.request = request;
+        self
+    }
+
+    /// Time that the rounds so far would have taken, in seconds: the pairs of a round at once, rounds in turn.
+    pub fn simulated_seconds(&self) -> f64 {
+        self.simulated
+    }
+
+    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all.
+    fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> f64 {
+        let Config { iterations, warmup, .. } = plan.config;
+        let machine = &self.machine;
+        let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, source, destination);
+        let sigma = machine.sigma_between(source, destination);
+        let scatter = LogNormal::new(0.0, sigma).expect("a standard deviation is finite and not negative");
+        let disturbance = machine.disturbance(&mut rng);
+        let one_way = |from, to, length| machine.seconds(from, to, length, share) * disturbance;
+        let (forth, back, answer) = match plan.mode {
+            Mode::SendRecvAndRecvSend => {
+                (one_way(source, destination, length), one_way(destination, source, length), true)
+            }
+            Mode::Put => (one_way(source, destination, length), one_way(destination, source, Bytes(0)), true),
+            Mode::Get => (one_way(source, destination, Bytes(0)), one_way(destination, source, length), true),
+            _ => (one_way(source, destination, length), one_way(destination, source, Bytes(0)), false),
+        };
+        let clean = forth + if answer { back } else { 0.0 };
+        let clean = clean * machine.mode_factor(plan.mode, plan.config.noise.processes);
+        let announcement = if plan.timing() == Some(Timing::Clock) || plan.timing().is_none() { 0.0 } else { back };
+        let mut draw = |clean: f64| clean * scatter.sample(&mut rng) * machine.tail(&mut rng);
+        self.samples.clear();
+        let mut passed = 0.0;
+        for _ in 0..iterations {
+            let sample = draw(announcement + clean);
+            passed += sample;
+            self.samples.push(sample);
+        }
+        if plan.timing() == Some(Timing::Transfer) {
+            let zero = one_way(source, destination, Bytes(0)) + back;
+            let mut zeros: Vec<f64> = (0..plan.config.baseline_exchanges()).map(|_| draw(zero)).collect();
+            passed += zeros.iter().sum::<f64>();
+            let half = median(&mut zeros) / 2.0;
+            self.samples.iter_mut().for_each(|sample| *sample -= half.min(*sample / 2.0));
+        }
+        passed + f64::from(warmup) * (clean + announcement)
+    }
+
+    /// Measures one cell; returns the time that passes.
+    fn cell(&mut self, plan: &Plan, cells: &mut Cells, from: Rank, to: Rank, length: Bytes, share: f64) -> f64 {
+        if self.machine.is_dead(from, to) {
+            cells.set(from, to, Cell::missing(State::TimedOut));
+            return 0.0;
+        }
+        let passed = self.sample(plan, from, to, length, share);
+        let count = self.samples.len() as u32;
+        cells.set(from, to, Cell::measured(Summary::of(&mut self.samples), count, State::Measured));
+        passed
+    }
+}
+
+impl Fabric for Synthetic {
+    fn view(&self) -> View {
+        View::Whole
+    }
+
+    fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError> {
+        self.plan = Some(plan.clone());
+        Ok(())
+    }
+
+    fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
+        self.length_index = length_index;
+        Ok(())
+    }
+
+    fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
+        self.stopped = self.stopped.or_else(|| self.request.wish());
+        if self.stopped.is_some() {
+            return Ok(());
+        }
+        let plan = self.plan.take().expect("prepare comes before run");
+        let ranks = plan.ranks();
+        let passed = match round.kind() {
+            RoundKind::Pairs => {
+                let pairs = round.pairs();
+                let shares = self.machine.uplink_shares(&pairs);
+                let mut longest = 0.0f64;
+                for (Pair { leader, partner }, share) in pairs.into_iter().zip(shares) {
+                    let forth = self.cell(&plan, cells, leader, partner, length, share);
+                    let back = self.cell(&plan, cells, partner, leader, length, share);
+                    longest = longest.max(if plan.mode.is_symmetric() { forth.max(back) } else { forth + back });
+                }
+                longest
+            }
+            RoundKind::Root(root) => {
+                (0..ranks).map(|to| self.cell(&plan, cells, root, to, length, 1.0)).fold(0.0, f64::max)
+            }
+            RoundKind::Everyone => {
+                let share = 1.0 / (ranks.max(2) - 1) as f64;
+                let mut longest = 0.0f64;
+                for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))) {
+                    longest = longest.max(self.cell(&plan, cells, from, to, length, share));
+                }
+                longest
+            }
+        };
+        self.simulated += passed;
+        self.plan = Some(plan);
+        Ok(())
+    }
+
+    fn stopped(&self) -> Option<Stop> {
+        self.stopped
+    }
+
+    fn agree(&mut self, own: Option<Stop>) -> Result<Option<Stop>, FabricError> {
+        Ok(own)
+    }
+
+    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
+        let ranks = cells.ranks();
+        block.clear();
+        block.extend_from_slice(&cells.all()[rows.start * ranks..rows.end * ranks]);
+        Ok(())
+    }
+
+    fn shares(&mut self) -> Result<Shares, FabricError> {
+        Ok(Shares { timed: Duration::try_from_secs_f64(self.simulated).unwrap_or(Duration::MAX), ..Shares::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

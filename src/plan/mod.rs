@@ -1,0 +1,137 @@
+//! Everything that is decided before anything runs: configuration, modes, the sweep of message lengths, the schedule.
+//!
+//! In: typed values from a command line, and the hosts of the ranks. Out: a [`Plan`], the same on every rank that was
+//! given the same input. Nothing in here touches a file, a clock or a source of randomness other than the plan's seed.
+
+mod config;
+mod estimate;
+mod mode;
+mod pairing;
+mod schedule;
+mod sweep;
+
+pub use config::{Config, ConfigError, MAX_RANKS, Noise, Precision, Timing};
+pub use estimate::Estimate;
+pub use mode::{Mode, ParseModeError, Side};
+pub(crate) use schedule::rng;
+pub use schedule::{Pair, Round, RoundKind, Rounds, Schedule};
+pub use sweep::{MAX_LENGTH, MAX_LENGTHS, Sweep, SweepError};
+
+use crate::units::{Bytes, Hosts};
+
+/// Version of the way in which a plan follows from a configuration. It changes when the same command line would lead
+/// to another order of exchanges, so that a run is never resumed under another plan.
+pub const PLAN_VERSION: u32 = 1;
+
+/// One run: one mode over one sweep, on known hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What is exchanged.
+    pub mode: Mode,
+    /// How it is measured. `config.modes` names every mode of the launch; this plan is for `mode` alone.
+    pub config: Config,
+    /// Who takes part.
+    pub hosts: Hosts,
+}
+
+impl Plan {
+    /// Checks the configuration against the hosts and makes one plan per mode of the launch.
+    pub fn all(config: &Config, hosts: &Hosts) -> Result<Vec<Self>, ConfigError> {
+        config.validate()?;
+        config.validate_for(hosts)?;
+        Ok(config.modes.iter().map(|&mode| Self { mode, config: config.clone(), hosts: hosts.clone() }).collect())
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.hosts.ranks()
+    }
+
+    /// The message lengths, ascending.
+    pub fn lengths(&self) -> &[Bytes] {
+        self.config.sweep.lengths()
+    }
+
+    /// How cells of this plan's mode are timed; `None` where the mode needs no choice (a round trip, a collective).
+    pub fn timing(&self) -> Option<Timing> {
+        self.mode.is_one_way().then_some(self.config.timing)
+    }
+
+    /// The schedule that this plan's mode really uses: under noise one pair at a time is the point.
+    pub fn schedule(&self) -> Schedule {
+        if self.mode.has_noise() { Schedule::Isolated } else { self.config.schedule }
+    }
+
+    /// The rounds of one message length.
+    pub fn rounds(&self, length_index: usize) -> Rounds<'_> {
+        Rounds::new(self, length_index)
+    }
+
+    /// What the plan consists of, item by item, as text. Two ranks, or a run and its resumption, follow the same plan
+    /// exactly when these agree; where they do not, the item that differs can be named.
+    pub fn items(&self) -> Vec<(&'static str, String)> {
+        let config = &self.config;
+        vec![
+            ("plan_version", PLAN_VERSION.to_string()),
+            ("mode", self.mode.name().to_owned()),
+            ("sweep", config.sweep.to_string()),
+            ("iterations", config.iterations.to_string()),
+            ("precision", config.precision.map_or_else(|| "none".to_owned(), |p| p.to_string())),
+            ("warmup", config.warmup.to_string()),
+            ("timing", self.timing().map_or("local", Timing::name).to_owned()),
+            ("schedule", self.schedule().name().to_owned()),
+            ("sample_rounds", config.sample_rounds.map_or_else(|| "all".to_owned(), |k| k.to_string())),
+            ("seed", config.seed.to_string()),
+            ("noise_length", config.noise.length.0.to_string()),
+            ("noise_messages", config.noise.messages.to_string()),
+            ("noise_processes", config.noise.processes.to_string()),
+            ("verify", config.verify.to_string()),
+            ("hosts", self.hosts.name_of_every_rank().collect::<Vec<_>>().join(",")),
+        ]
+    }
+
+    /// Checksum over [`Plan::items`], for comparing plans of different ranks.
+    pub fn digest(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for (name, value) in self.items() {
+            hasher.update(name.as_bytes());
+            hasher.update(b"=");
+            hasher.update(value.as_bytes());
+            hasher.update(b"\n");
+        }
+        hasher.finalize()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(config: Config) -> Plan {
+        Plan::all(&config, &Hosts::new(["a", "b", "c"])).unwrap().remove(0)
+    }
+
+    #[test]
+    fn plans_of_equal_input_have_equal_digests() {
+        assert_eq!(plan(Config::default()).digest(), plan(Config::default()).digest());
+    }
+
+    #[test]
+    fn each_item_changes_the_digest() {
+        let base = plan(Config::default());
+        let changed = [
+            Config { iterations: 7, ..Config::default() },
+            Config { seed: 7, ..Config::default() },
+            Config { timing: Timing::Receive, ..Config::default() },
+            Config { schedule: Schedule::Disjoint, ..Config::default() },
+            Config { warmup: 7, ..Config::default() },
+            Config { modes: vec![Mode::Put], ..Config::default() },
+            Config { sweep: Sweep::list(&[Bytes(1)]).unwrap(), ..Config::default() },
+        ];
+        for config in changed {
+            assert_ne!(base.digest(), plan(config.clone()).digest(), "{config:?}");
+        }
+        let other_hosts = Plan { hosts: Hosts::new(["a", "b", "d"]), ..base.clone() };
+        assert_ne!(base.digest(), other_hosts.digest());
+    }
+}

@@ -1,0 +1,101 @@
+//! One ordered pair at one length.
+
+use crate::stats::Summary;
+
+/// Why a cell has the samples it has, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// All asked-for samples were taken.
+    Measured,
+    /// The asked-for precision was reached before the samples ran out.
+    Precise,
+    /// The samples ran out before the asked-for precision was reached.
+    Imprecise,
+    /// On synchronised clocks: the bound of their offset exceeds the value.
+    ClockBound,
+    /// Payloads arrived damaged; the times are those of all exchanges.
+    Damaged,
+    /// Missing: the schedule leaves this pair out.
+    NotScheduled,
+    /// Missing: the exchange failed, says MPI.
+    Failed,
+    /// Missing: the partner did not answer in time.
+    TimedOut,
+}
+
+/// One line per state: itself, its number in files, its name in files and reports.
+const TABLE: [(State, i8, &str); 8] = [
+    (State::Measured, 0, "measured"),
+    (State::Precise, 1, "precision_reached"),
+    (State::Imprecise, 2, "samples_exhausted"),
+    (State::ClockBound, 3, "clock_bound_exceeds_value"),
+    (State::Damaged, 4, "payload_damaged"),
+    (State::NotScheduled, 5, "not_scheduled"),
+    (State::Failed, 6, "exchange_failed"),
+    (State::TimedOut, 7, "timed_out"),
+];
+
+impl State {
+    /// All states.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|line| line.0)
+    }
+
+    fn line(self) -> &'static (Self, i8, &'static str) {
+        TABLE.iter().find(|line| line.0 == self).expect("the table has a line for every state")
+    }
+
+    /// Number in files.
+    pub fn id(self) -> i8 {
+        self.line().1
+    }
+
+    /// The state with this number, if there is one.
+    pub fn from_id(id: i8) -> Option<Self> {
+        TABLE.iter().find(|line| line.1 == id).map(|line| line.0)
+    }
+
+    /// Name in files and reports, one word.
+    pub fn name(self) -> &'static str {
+        self.line().2
+    }
+}
+
+/// Statistics of one ordered pair at one length, how many samples they rest on, and why no more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// In seconds; all NaN where the cell is missing.
+    pub summary: Summary,
+    /// Number of samples.
+    pub samples: u32,
+    /// Why so many, or none.
+    pub state: State,
+}
+
+impl Cell {
+    /// A cell that was measured.
+    pub fn measured(summary: Summary, samples: u32, state: State) -> Self {
+        Self { summary, samples, state }
+    }
+
+    /// A cell without samples.
+    pub fn missing(state: State) -> Self {
+        Self { summary: Summary::MISSING, samples: 0, state }
+    }
+
+    /// A cell that is 0 by definition: the diagonal where nothing is sent to oneself.
+    pub fn zero() -> Self {
+        Self { summary: Summary::ZERO, samples: 0, state: State::Measured }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lead_back_to_the_state() {
+        assert!(State::all().all(|state| State::from_id(state.id()) == Some(state)));
+        assert_eq!(State::from_id(99), None);
+    }
+}

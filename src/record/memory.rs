@@ -1,0 +1,81 @@
+//! A run that is held in memory as a whole: for synthetic runs, small text files and tests.
+
+use std::ops::Range;
+
+use super::{BoxError, Cell, Header, Run, Sink, Statistic};
+use crate::units::Bytes;
+
+/// A [`Sink`] that keeps what it is given, and the [`Run`] that comes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryRun {
+    header: Header,
+    statistics: Vec<Statistic>,
+    lengths: Vec<Bytes>,
+    /// `[length][source][destination]`.
+    cells: Vec<Vec<Cell>>,
+}
+
+impl MemoryRun {
+    /// Without any length yet.
+    pub fn new(header: Header) -> Self {
+        let statistics = Statistic::all().collect();
+        Self { header, statistics, lengths: Vec::new(), cells: Vec::new() }
+    }
+
+    /// All cells of a finished length, `[source][destination]`.
+    pub fn cells(&self, length_index: usize) -> &[Cell] {
+        &self.cells[length_index]
+    }
+
+    /// Appends a finished length.
+    pub fn push(&mut self, length: Bytes, cells: Vec<Cell>) {
+        self.lengths.push(length);
+        self.cells.push(cells);
+    }
+}
+
+impl Sink for MemoryRun {
+    fn write_rows(&mut self, length_index: usize, _first_row: usize, rows: &[Cell]) -> Result<(), BoxError> {
+        self.cells.resize(length_index + 1, Vec::new());
+        self.cells[length_index].extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError> {
+        self.lengths.push(self.header.planned[length_index]);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+impl Run for MemoryRun {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn lengths(&self) -> &[Bytes] {
+        &self.lengths
+    }
+
+    fn statistics(&self) -> &[Statistic] {
+        &self.statistics
+    }
+
+    fn read_rows(
+        &self,
+        statistic: Statistic,
+        length_index: usize,
+        rows: Range<usize>,
+        values: &mut [f64],
+    ) -> Result<(), BoxError> {
+        let ranks = self.ranks();
+        let cells = &self.cells[length_index][rows.start * ranks..rows.end * ranks];
+        for (value, cell) in values.iter_mut().zip(cells) {
+            *value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! What a run is, in memory.
+//!
+//! The one form between measuring, storing and analysing: a [`Header`] says what was measured, where and how; a
+//! [`Cell`] is one ordered pair at one length; a [`Matrix`] is one statistic of all cells at one length. A [`Sink`]
+//! accepts a run while it is measured, row by row; a [`Run`] gives one back, matrix by matrix or in parts, so that
+//! nobody has to hold a whole one. This module opens no file and prints nothing.
+
+mod cell;
+mod header;
+mod matrix;
+mod memory;
+mod statistic;
+
+pub use cell::{Cell, State};
+pub use header::{Header, Provenance};
+pub use matrix::Matrix;
+pub use memory::MemoryRun;
+pub use statistic::Statistic;
+
+use std::{error::Error, ops::Range};
+
+use crate::units::Bytes;
+
+/// Failure of a [`Sink`] or a [`Run`]; its text names the file and the cause.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Accepts a run while it is measured. Lengths come in ascending order, and the rows of a length in ascending order.
+pub trait Sink {
+    /// Takes `rows`, `[row][destination]`, of which the first is the matrix row `first_row`, of the length with number
+    /// `length_index` in the planned sweep.
+    fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError>;
+
+    /// All rows of the length have been written: whatever happens later, they must stay readable.
+    fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError>;
+
+    /// No more lengths will come.
+    fn close(&mut self) -> Result<(), BoxError>;
+}
+
+/// A finished or unfinished run that can be read in parts.
+pub trait Run {
+    /// What was measured, where and how.
+    fn header(&self) -> &Header;
+
+    /// The lengths that are finished, ascending: as many as `header().planned`, unless the run is unfinished.
+    fn lengths(&self) -> &[Bytes];
+
+    /// The statistics that are there.
+    fn statistics(&self) -> &[Statistic];
+
+    /// Reads the given rows of a matrix into `values`, `[row][destination]`; in seconds, or a number of samples for
+    /// [`Statistic::MeasurementsAmount`]. Missing cells are NaN.
+    fn read_rows(
+        &self,
+        statistic: Statistic,
+        length_index: usize,
+        rows: Range<usize>,
+        values: &mut [f64],
+    ) -> Result<(), BoxError>;
+
+    /// Number of ranks: matrices have as many rows and columns.
+    fn ranks(&self) -> usize {
+        self.header().hosts.ranks()
+    }
+
+    /// Whether every planned length is there.
+    fn is_complete(&self) -> bool {
+        self.lengths().len() == self.header().planned.len()
+    }
+
+    /// Reads a whole matrix.
+    fn matrix(&self, statistic: Statistic, length_index: usize) -> Result<Matrix, BoxError> {
+        let mut matrix = Matrix::missing(self.ranks());
+        self.read_rows(statistic, length_index, 0..self.ranks(), matrix.values_mut())?;
+        Ok(matrix)
+    }
+}

@@ -1,0 +1,116 @@
+//! The statistics of which a run has a matrix per length.
+
+use std::{fmt, str::FromStr};
+
+use crate::stats::Summary;
+
+/// What a matrix says about the samples of its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Statistic {
+    /// Arithmetic mean, seconds.
+    Average,
+    /// Median, seconds.
+    Median,
+    /// Population standard deviation, seconds.
+    Deviation,
+    /// Smallest sample, seconds.
+    Min,
+    /// Largest sample, seconds.
+    Max,
+    /// Number of samples.
+    MeasurementsAmount,
+}
+
+/// One line per statistic: itself, its name everywhere, network_tests2's number, what it says.
+const TABLE: [(Statistic, &str, i32, &str); 6] = [
+    (Statistic::Average, "average", 1, "arithmetic mean of the samples"),
+    (Statistic::Median, "median", 2, "median of the samples"),
+    (Statistic::Deviation, "deviation", 3, "population standard deviation of the samples"),
+    (Statistic::Min, "min", 4, "smallest sample"),
+    (Statistic::Max, "max", 5, "largest sample"),
+    (Statistic::MeasurementsAmount, "measurements_amount", 6, "number of samples"),
+];
+
+impl Statistic {
+    /// The five statistics of every run, in seconds.
+    pub const OF_TIMES: [Self; 5] = [Self::Min, Self::Average, Self::Median, Self::Max, Self::Deviation];
+
+    /// All statistics.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|line| line.0)
+    }
+
+    fn line(self) -> &'static (Self, &'static str, i32, &'static str) {
+        TABLE.iter().find(|line| line.0 == self).expect("the table has a line for every statistic")
+    }
+
+    /// Name on the command line, in file names and in reports.
+    pub fn name(self) -> &'static str {
+        self.line().1
+    }
+
+    /// network_tests2's `data_type`, continued.
+    pub fn id(self) -> i32 {
+        self.line().2
+    }
+
+    /// The statistic with this `data_type`, if there is one.
+    pub fn from_id(id: i32) -> Option<Self> {
+        TABLE.iter().find(|line| line.2 == id).map(|line| line.0)
+    }
+
+    /// What it says, in words.
+    pub fn meaning(self) -> &'static str {
+        self.line().3
+    }
+
+    /// Unit of its values.
+    pub fn unit(self) -> &'static str {
+        if self == Self::MeasurementsAmount { "1" } else { "s" }
+    }
+
+    /// Its value in a summary of times; the number of samples is not in one.
+    pub fn of(self, summary: &Summary) -> Option<f64> {
+        match self {
+            Self::Average => Some(summary.average),
+            Self::Median => Some(summary.median),
+            Self::Deviation => Some(summary.deviation),
+            Self::Min => Some(summary.min),
+            Self::Max => Some(summary.max),
+            Self::MeasurementsAmount => None,
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no statistic's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown statistic `{0}`; the statistics are {list}", list = Statistic::all().map(Statistic::name).collect::<Vec<_>>().join(", "))]
+pub struct ParseStatisticError(String);
+
+impl FromStr for Statistic {
+    type Err = ParseStatisticError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::all().find(|statistic| statistic.name() == text).ok_or_else(|| ParseStatisticError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_lead_back_to_the_statistic() {
+        for statistic in Statistic::all() {
+            assert_eq!(statistic.name().parse(), Ok(statistic));
+            assert_eq!(Statistic::from_id(statistic.id()), Some(statistic));
+        }
+        assert!("mean".parse::<Statistic>().unwrap_err().to_string().contains("average"));
+    }
+}

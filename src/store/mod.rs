@@ -1,0 +1,1 @@
+//! Runs to files and back. The only module that knows NetCDF.

@@ -1,0 +1,15 @@
+//! Quantities with a unit, and the hosts that ranks live on.
+//!
+//! In: plain numbers and texts from command lines and files. Out: typed values and their one way of being printed.
+//! This module imports nothing else of the library and decides nothing.
+
+mod bytes;
+mod hosts;
+mod time;
+
+pub use bytes::{Bytes, ParseBytesError};
+pub use hosts::Hosts;
+pub use time::Seconds;
+
+/// Number of an MPI process in the world communicator, from 0.
+pub type Rank = usize;
