@@ -4,6 +4,7 @@
 //! This module imports nothing else of the library and decides nothing.
 
 mod bytes;
+pub mod hostlist;
 mod hosts;
 mod time;
 
