@@ -10,7 +10,7 @@ mod time;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use hosts::Hosts;
-pub use time::Seconds;
+pub use time::{ParseSecondsError, Seconds};
 
 /// Number of an MPI process in the world communicator, from 0.
 pub type Rank = usize;
