@@ -222,11 +222,12 @@ impl Scanner {
             self.walk(group.stream(), place);
             return 1;
         }
-        if is_punct(&tokens[0], '.') && group(tokens.get(2), Delimiter::Parenthesis).is_some() {
-            if let Some(method) = word(tokens.get(1)) {
-                self.add(vec![format!(".{method}")], Kind::Method, &tokens[0], place);
-                return 2;
-            }
+        if is_punct(&tokens[0], '.')
+            && group(tokens.get(2), Delimiter::Parenthesis).is_some()
+            && let Some(method) = word(tokens.get(1))
+        {
+            self.add(vec![format!(".{method}")], Kind::Method, &tokens[0], place);
+            return 2;
         }
         let Some(first) = word(tokens.first()) else { return 1 };
         let (mut path, mut used) = (vec![first], 1);
