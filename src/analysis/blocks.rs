@@ -48,7 +48,7 @@ impl fmt::Display for Aggregate {
 pub enum Block {
     /// The cells that have a value, aggregated.
     Value(f64),
-    /// No cell has one.
+    /// No cell has one; or, in [`Aggregate::Max`], some cell has none.
     Missing,
     /// Nothing but cells (i, i).
     Diagonal,
@@ -74,12 +74,17 @@ pub struct Blocks {
     pub blocks: Vec<Vec<Block>>,
     /// Pairs without a value.
     pub missing: usize,
+    /// Whether a single missing cell makes its block [`Block::Missing`].
+    pub one_is_enough: bool,
     /// The cells with the smallest and with the largest value; the first ones, where there are several.
     pub extremes: Option<(Extreme, Extreme)>,
 }
 
 impl Blocks {
     /// At most `most` groups of ranks, or one, whichever is more.
+    ///
+    /// A missing cell counts as the slowest of all, so that it stays visible in [`Aggregate::Max`]; but not in runs
+    /// that were asked to leave cells out, where it would hide everything else.
     pub fn of(
         run: &dyn Run,
         statistic: Statistic,
@@ -89,16 +94,22 @@ impl Blocks {
     ) -> Result<Self, BoxError> {
         let ranks = run.ranks();
         let groups = groups(&run.header().hosts, most);
-        let mut all = Self { blocks: Vec::with_capacity(groups.len()), groups, missing: 0, extremes: None };
+        let is_sampled = run.header().item("sample_rounds").is_some_and(|rounds| rounds != "all");
+        let one_is_enough = aggregate == Aggregate::Max && !is_sampled;
+        let mut all =
+            Self { blocks: Vec::with_capacity(groups.len()), groups, missing: 0, one_is_enough, extremes: None };
         let mut values = Vec::new();
         for rows in all.groups.clone() {
             values.resize(rows.len() * ranks, f64::NAN);
             run.read_rows(statistic, length_index, rows.clone(), &mut values)?;
-            for (source, row) in rows.clone().zip(values.chunks_mut(ranks)) {
+            for (source, row) in rows.clone().zip(values.chunks(ranks)) {
                 all.look_at(source, row);
-                row[source] = f64::NAN;
             }
-            let block = |columns: &Range<Rank>| block(&values, ranks, &rows, columns, aggregate);
+            let block = |columns: &Range<Rank>| {
+                let pairs = rows.clone().flat_map(|i| columns.clone().map(move |j| (i, j))).filter(|(i, j)| i != j);
+                let mut cells: Vec<f64> = pairs.map(|(i, j)| values[(i - rows.start) * ranks + j]).collect();
+                block(&mut cells, aggregate, one_is_enough)
+            };
             all.blocks.push(all.groups.iter().map(block).collect());
         }
         Ok(all)
@@ -140,13 +151,15 @@ impl Blocks {
     }
 }
 
-/// One block of the rows in `values`, of which the cells of the diagonal are NaN.
-fn block(values: &[f64], ranks: usize, rows: &Range<Rank>, columns: &Range<Rank>, aggregate: Aggregate) -> Block {
-    if rows.len() == 1 && rows == columns {
+/// One block of these cells off the diagonal, which are reordered.
+fn block(cells: &mut [f64], aggregate: Aggregate, one_is_enough: bool) -> Block {
+    if cells.is_empty() {
         return Block::Diagonal;
     }
-    let mut cells: Vec<f64> = values.chunks(ranks).flat_map(|row| &row[columns.clone()]).copied().collect();
-    aggregate.of(&mut cells).map_or(Block::Missing, Block::Value)
+    if one_is_enough && cells.iter().any(|value| value.is_nan()) {
+        return Block::Missing;
+    }
+    aggregate.of(cells).map_or(Block::Missing, Block::Value)
 }
 
 /// Neighbouring ranks in at most `most` groups of one size. Where every host has the same number of neighbouring
@@ -228,18 +241,23 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_missing_only_as_a_whole() {
-        let run = run(4, |i, j| {
-            if i < 2 && j >= 2 {
-                f64::NAN
-            } else if j == 0 {
-                f64::NAN
-            } else {
-                1.0
-            }
-        });
-        let max = blocks(&run, 2, Aggregate::Max);
-        assert_eq!(max.blocks, [[Block::Value(1.0), Block::Missing], [Block::Value(1.0), Block::Value(1.0)]]);
+    fn a_missing_cell_stays_visible_in_the_maximum() {
+        let run = run(6, |i, j| if i == 5 || (i < 2 && j >= 4) { f64::NAN } else { 1.0 });
+        let (one, none) = (Block::Value(1.0), Block::Missing);
+        assert_eq!(blocks(&run, 3, Aggregate::Max).blocks, [[one, one, none], [one, one, one], [none; 3]]);
+        assert_eq!(blocks(&run, 3, Aggregate::Median).blocks, [[one, one, none], [one, one, one], [one, one, one]]);
+    }
+
+    #[test]
+    fn cells_that_were_left_out_on_purpose_hide_nothing() {
+        let mut run = run(4, |i, j| if i < 2 && j == 2 { f64::NAN } else { 1.0 });
+        assert_eq!(blocks(&run, 2, Aggregate::Max).blocks[0][1], Block::Missing);
+        let mut header = run.header().clone();
+        header.plan.insert("sample_rounds".to_owned(), "2".to_owned());
+        let cells = run.cells(0).to_vec();
+        run = MemoryRun::new(header);
+        run.push(Bytes(0), cells);
+        assert_eq!(blocks(&run, 2, Aggregate::Max).blocks[0][1], Block::Value(1.0));
     }
 
     #[test]

@@ -63,9 +63,10 @@ impl Layout {
         if is_low && 2 * ranks <= room(name_width) {
             return Self { colours, form: CellForm::Wide, name_width, most: ranks };
         }
-        // Lines for several ranks are named by a list: node[001-002].
-        let name_width = (longest + 6).min(LONGEST_NAME);
         let form = if colours == Colours::None { CellForm::Narrow } else { CellForm::Half };
+        // Lines for several ranks are named by a list: node[001-002].
+        let is_single = form == CellForm::Narrow && ranks <= room(name_width);
+        let name_width = if is_single { name_width } else { (longest + 6).min(LONGEST_NAME) };
         Self { colours, form, name_width, most: room(name_width).max(FEWEST) }
     }
 
@@ -196,7 +197,8 @@ impl Heatmap<'_> {
         line.write(out)?;
         let size = self.blocks.group_size();
         if size > 1 {
-            writeln!(out, "each cell: {} of a block of {size} x {size} ranks, without the diagonal", self.aggregate)?;
+            let missing = if self.blocks.one_is_enough { "missing counts as slowest" } else { "missing left out" };
+            writeln!(out, "each cell: {} of a block of {size} x {size} ranks, {missing}", self.aggregate)?;
         }
         if let Some((low, high)) = self.blocks.extremes {
             writeln!(out, "highest: {}\nlowest:  {}", self.pair(high), self.pair(low))?;
@@ -267,7 +269,8 @@ mod tests {
         assert_eq!(layout(8, Colours::True, 80, None).form, CellForm::Wide);
         assert_eq!(layout(8, Colours::None, 80, Some(10)).form, CellForm::Wide);
         assert_eq!(layout(64, Colours::True, 200, Some(50)).form, CellForm::Half);
-        assert_eq!(layout(64, Colours::None, 80, None).form, CellForm::Narrow);
+        let narrow = layout(64, Colours::None, 80, None);
+        assert_eq!((narrow.form, narrow.name_width), (CellForm::Narrow, "node000".len()));
         let large = layout(500, Colours::True, 80, None);
         assert_eq!((large.form, large.most()), (CellForm::Half, 80 - 3 - 1 - 13 - 1));
         assert_eq!(layout(500, Colours::True, 5, None).most(), FEWEST);
