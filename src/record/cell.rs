@@ -55,6 +55,11 @@ impl State {
         TABLE.iter().find(|line| line.1 == id).map(|line| line.0)
     }
 
+    /// What a value alone tells: it is there, or it is missing for a reason that nobody kept.
+    pub fn of_value(value: f64) -> Self {
+        if value.is_nan() { Self::Failed } else { Self::Measured }
+    }
+
     /// Name in files and reports, one word.
     pub fn name(self) -> &'static str {
         self.line().2
