@@ -101,12 +101,16 @@ pub struct Config {
     pub schedule: Schedule,
     /// Only this many random partners for every rank; the other cells are missing. Default: all.
     pub sample_rounds: Option<usize>,
+    /// With disjoint pairs: how many of a length's slowest pairs are measured again. Default: 10.
+    pub retest: usize,
     /// Root of everything that is drawn at random. Default: 1.
     pub seed: u64,
     /// Check every payload. Default: no.
     pub verify: bool,
     /// End, resumable, after this time. Default: none.
     pub time_limit: Option<Duration>,
+    /// How long a partner may take to answer before a pair's cells are given up. Default: 60 s.
+    pub patience: Duration,
     /// Replace existing results. Default: no.
     pub force: bool,
     /// Continue an unfinished run. Default: no.
@@ -126,9 +130,11 @@ impl Default for Config {
             timing: Timing::Transfer,
             schedule: Schedule::Isolated,
             sample_rounds: None,
+            retest: 10,
             seed: 1,
             verify: false,
             time_limit: None,
+            patience: Duration::from_secs(60),
             force: false,
             resume: false,
         }

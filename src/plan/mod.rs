@@ -6,6 +6,7 @@
 mod config;
 mod estimate;
 mod mode;
+mod noise;
 mod pairing;
 mod schedule;
 mod sweep;
@@ -16,6 +17,8 @@ pub use mode::{Mode, ParseModeError, Side};
 pub(crate) use schedule::rng;
 pub use schedule::{Pair, Round, RoundKind, Rounds, Schedule};
 pub use sweep::{MAX_LENGTH, MAX_LENGTHS, Sweep, SweepError};
+
+use std::path::PathBuf;
 
 use crate::units::{Bytes, Hosts};
 
@@ -52,6 +55,16 @@ impl Plan {
         self.config.sweep.lengths()
     }
 
+    /// Where this run's files go: the launch's prefix, with the mode where it measures several.
+    pub fn prefix(&self) -> PathBuf {
+        let mut prefix = self.config.prefix.clone().into_os_string();
+        if self.config.modes.len() > 1 {
+            prefix.push("_");
+            prefix.push(self.mode.name());
+        }
+        prefix.into()
+    }
+
     /// How cells of this plan's mode are timed; `None` where the mode needs no choice (a round trip, a collective).
     pub fn timing(&self) -> Option<Timing> {
         self.mode.is_one_way().then_some(self.config.timing)
@@ -60,6 +73,12 @@ impl Plan {
     /// The schedule that this plan's mode really uses: under noise one pair at a time is the point.
     pub fn schedule(&self) -> Schedule {
         if self.mode.has_noise() { Schedule::Isolated } else { self.config.schedule }
+    }
+
+    /// How many suspicious pairs of a length are measured again: only where pairs could disturb each other.
+    pub fn retests(&self) -> usize {
+        let disturbed = self.schedule() == Schedule::Disjoint && !self.mode.is_collective();
+        if disturbed { self.config.retest.min(self.ranks() * (self.ranks() - 1) / 2) } else { 0 }
     }
 
     /// The rounds of one message length.
@@ -81,6 +100,7 @@ impl Plan {
             ("timing", self.timing().map_or("local", Timing::name).to_owned()),
             ("schedule", self.schedule().name().to_owned()),
             ("sample_rounds", config.sample_rounds.map_or_else(|| "all".to_owned(), |k| k.to_string())),
+            ("retest", self.retests().to_string()),
             ("seed", config.seed.to_string()),
             ("noise_length", config.noise.length.0.to_string()),
             ("noise_messages", config.noise.messages.to_string()),

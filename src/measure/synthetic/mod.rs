@@ -14,9 +14,9 @@ use std::{ops::Range, time::Duration};
 
 use rand_distr::{Distribution, LogNormal};
 
-use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View};
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping, Suspect, View};
 use crate::{
-    plan::{Config, Mode, Pair, Plan, Round, RoundKind, Timing},
+    plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::{Cell, State},
     stats::{Summary, median},
     units::{Bytes, Rank},
@@ -30,6 +30,8 @@ pub struct Synthetic {
     stopped: Option<Stop>,
     plan: Option<Plan>,
     length_index: usize,
+    /// 0, or the number of the repetition of suspicious pairs.
+    attempt: usize,
     simulated: f64,
     samples: Vec<f64>,
 }
@@ -43,6 +45,7 @@ impl Synthetic {
             stopped: None,
             plan: None,
             length_index: 0,
+            attempt: 0,
             simulated: 0.0,
             samples: Vec::new(),
         }
@@ -59,11 +62,12 @@ impl Synthetic {
         self.simulated
     }
 
-    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all.
-    fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> f64 {
-        let Config { iterations, warmup, .. } = plan.config;
+    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all, and why it
+    /// was not more.
+    fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> (f64, State) {
+        let warmup = plan.config.warmup;
         let machine = &self.machine;
-        let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, source, destination);
+        let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, self.attempt, (source, destination));
         let sigma = machine.sigma_between(source, destination);
         let scatter = LogNormal::new(0.0, sigma).expect("a standard deviation is finite and not negative");
         let disturbance = machine.disturbance(&mut rng);
@@ -82,10 +86,15 @@ impl Synthetic {
         let mut draw = |clean: f64| clean * scatter.sample(&mut rng) * machine.tail(&mut rng);
         self.samples.clear();
         let mut passed = 0.0;
-        for _ in 0..iterations {
-            let sample = draw(announcement + clean);
-            passed += sample;
-            self.samples.push(sample);
+        let mut stopping = Stopping::of(&plan.config);
+        let mut precise = false;
+        while !precise && stopping.next_batch(self.samples.len()) > 0 {
+            for _ in 0..stopping.next_batch(self.samples.len()) {
+                let sample = draw(announcement + clean);
+                passed += sample;
+                self.samples.push(sample);
+            }
+            precise = stopping.is_precise(&self.samples);
         }
         if plan.timing() == Some(Timing::Transfer) {
             let zero = one_way(source, destination, Bytes(0)) + back;
@@ -94,7 +103,19 @@ impl Synthetic {
             let half = median(&mut zeros) / 2.0;
             self.samples.iter_mut().for_each(|sample| *sample -= half.min(*sample / 2.0));
         }
-        passed + f64::from(warmup) * (clean + announcement)
+        (passed + f64::from(warmup) * (clean + announcement), stopping.state(precise))
+    }
+
+    /// Measures pairs at the same time; returns the time that passes.
+    fn pairs(&mut self, plan: &Plan, pairs: &[Pair], length: Bytes, cells: &mut Cells) -> f64 {
+        let shares = self.machine.uplink_shares(pairs);
+        let mut longest = 0.0f64;
+        for (&Pair { leader, partner }, share) in pairs.iter().zip(shares) {
+            let forth = self.cell(plan, cells, leader, partner, length, share);
+            let back = self.cell(plan, cells, partner, leader, length, share);
+            longest = longest.max(if plan.mode.is_symmetric() { forth.max(back) } else { forth + back });
+        }
+        longest
     }
 
     /// Measures one cell; returns the time that passes.
@@ -103,9 +124,9 @@ impl Synthetic {
             cells.set(from, to, Cell::missing(State::TimedOut));
             return 0.0;
         }
-        let passed = self.sample(plan, from, to, length, share);
+        let (passed, state) = self.sample(plan, from, to, length, share);
         let count = self.samples.len() as u32;
-        cells.set(from, to, Cell::measured(Summary::of(&mut self.samples), count, State::Measured));
+        cells.set(from, to, Cell::measured(Summary::of(&mut self.samples), count, state));
         passed
     }
 }
@@ -133,17 +154,7 @@ impl Fabric for Synthetic {
         let plan = self.plan.take().expect("prepare comes before run");
         let ranks = plan.ranks();
         let passed = match round.kind() {
-            RoundKind::Pairs => {
-                let pairs = round.pairs();
-                let shares = self.machine.uplink_shares(&pairs);
-                let mut longest = 0.0f64;
-                for (Pair { leader, partner }, share) in pairs.into_iter().zip(shares) {
-                    let forth = self.cell(&plan, cells, leader, partner, length, share);
-                    let back = self.cell(&plan, cells, partner, leader, length, share);
-                    longest = longest.max(if plan.mode.is_symmetric() { forth.max(back) } else { forth + back });
-                }
-                longest
-            }
+            RoundKind::Pairs => self.pairs(&plan, &round.pairs(), length, cells),
             RoundKind::Root(root) => {
                 (0..ranks).map(|to| self.cell(&plan, cells, root, to, length, 1.0)).fold(0.0, f64::max)
             }
@@ -159,6 +170,38 @@ impl Fabric for Synthetic {
         self.simulated += passed;
         self.plan = Some(plan);
         Ok(())
+    }
+
+    fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError> {
+        Ok(Some(self.machine.seconds(0, self.machine.hosts.ranks() - 1, length, 1.0)))
+    }
+
+    fn run_pairs(
+        &mut self,
+        pairs: &[Pair],
+        number: usize,
+        length: Bytes,
+        cells: &mut Cells,
+    ) -> Result<(), FabricError> {
+        let plan = self.plan.take().expect("prepare comes before run_pairs");
+        // Other random numbers than at the first time.
+        self.attempt = number + 1;
+        self.simulated += self.pairs(&plan, pairs, length, cells);
+        self.attempt = 0;
+        self.plan = Some(plan);
+        Ok(())
+    }
+
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
+        Ok(own.to_vec())
+    }
+
+    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
+        Ok(())
+    }
+
+    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
+        Ok(own)
     }
 
     fn stopped(&self) -> Option<Stop> {
@@ -178,6 +221,10 @@ impl Fabric for Synthetic {
 
     fn shares(&mut self) -> Result<Shares, FabricError> {
         Ok(Shares { timed: Duration::try_from_secs_f64(self.simulated).unwrap_or(Duration::MAX), ..Shares::default() })
+    }
+
+    fn finish(&mut self) -> Result<(), FabricError> {
+        Ok(())
     }
 }
 
