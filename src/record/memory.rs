@@ -96,6 +96,13 @@ impl Run for MemoryRun {
         Ok(())
     }
 
+    fn read_cells(&self, length_index: usize, rows: Range<usize>, cells: &mut Vec<Cell>) -> Result<(), BoxError> {
+        let ranks = self.ranks();
+        cells.clear();
+        cells.extend_from_slice(&self.cells[length_index][rows.start * ranks..rows.end * ranks]);
+        Ok(())
+    }
+
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
         let ranks = self.ranks();
         let cells = &self.cells[length_index][rows.start * ranks..rows.end * ranks];

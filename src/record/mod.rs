@@ -71,6 +71,28 @@ pub trait Run {
         states_of_values(self, length_index, rows, states)
     }
 
+    /// Adds to the cells of the given rows what is known beside statistics and states: the bounds of clocks, damaged
+    /// payloads. Here: nothing.
+    fn read_further(&self, _length_index: usize, _rows: Range<usize>, _cells: &mut [Cell]) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// Reads everything about the cells of the given rows, `[row][destination]`. Statistics that are not there are NaN.
+    fn read_cells(&self, length_index: usize, rows: Range<usize>, cells: &mut Vec<Cell>) -> Result<(), BoxError> {
+        let mut states = vec![State::Measured; rows.len() * self.ranks()];
+        self.read_states(length_index, rows.clone(), &mut states)?;
+        cells.clear();
+        cells.extend(states.into_iter().map(Cell::missing));
+        let mut values = vec![f64::NAN; cells.len()];
+        for &statistic in self.statistics() {
+            self.read_rows(statistic, length_index, rows.clone(), &mut values)?;
+            for (cell, value) in cells.iter_mut().zip(&values) {
+                cell.set(statistic, *value);
+            }
+        }
+        self.read_further(length_index, rows, cells)
+    }
+
     /// Number of ranks: matrices have as many rows and columns.
     fn ranks(&self) -> usize {
         self.header().hosts.ranks()

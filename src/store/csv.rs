@@ -10,7 +10,8 @@
 //!
 //! Lengths are in bytes, times in seconds; a run with numbers of samples has a column `measurements_amount`; a statistic
 //! that the run does not have has no column; missing values are `NaN`. On reading, columns may stand in any order and
-//! `state` and the hosts' names may be left out; cells without a line are missing. Most programs skip the header when
+//! `state` and the hosts' names may be left out (as may `clock_bound` and
+//! `damaged`, which runs on synchronised clocks and with checked payloads have); cells without a line are missing. Most programs skip the header when
 //! told that comments begin with `#`.
 
 use std::{
@@ -22,7 +23,7 @@ use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 
 use super::{
     StoreError,
-    copy::{read_cells, set},
+    companion::Companion,
     import::{LengthReader, collect},
     lines::{Exact, Lines, header_of, listed, value_of, write_header},
 };
@@ -45,13 +46,14 @@ pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
     write_header(run, FORMAT, out)?;
     let statistics = listed(run.statistics());
     let mut out = WriterBuilder::new().from_writer(out);
-    let names = statistics.iter().map(|statistic| statistic.name());
+    let further = further(run.header());
+    let names = statistics.iter().map(|statistic| statistic.name()).chain(further.iter().map(|one| one.name()));
     out.write_record([LENGTH, SOURCE, DESTINATION].into_iter().chain(HOSTS).chain(names).chain([STATE]))?;
     let hosts = &run.header().hosts;
     let mut cells = Vec::new();
     for (index, length) in run.lengths().iter().enumerate() {
         for source in 0..run.ranks() {
-            read_cells(run, index, source..source + 1, &mut cells)?;
+            run.read_cells(index, source..source + 1, &mut cells)?;
             for (destination, cell) in cells.iter().enumerate() {
                 for number in [length.0, source as u64, destination as u64] {
                     out.write_field(number.to_string())?;
@@ -62,12 +64,20 @@ pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
                     let value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
                     out.write_field(Exact(value).to_string())?;
                 }
+                for companion in &further {
+                    out.write_field(Exact(companion.of(cell)).to_string())?;
+                }
                 out.write_field(cell.state.name())?;
                 out.write_record(None::<&[u8]>)?;
             }
         }
     }
     Ok(out.flush()?)
+}
+
+/// The companions that are numbers; the state is a word.
+fn further(header: &Header) -> Vec<Companion> {
+    Companion::of_run(header).filter(|companion| *companion != Companion::State).collect()
 }
 
 /// Reads a run from long CSV, which errors call `path`.
@@ -98,6 +108,7 @@ struct Columns {
     statistics: Vec<Statistic>,
     /// `[statistic]`
     values: Vec<usize>,
+    further: Vec<(Companion, usize)>,
 }
 
 /// One line.
@@ -117,7 +128,7 @@ impl<R: BufRead> Reader<R> {
         let mut input = ReaderBuilder::new().from_reader(input);
         let error = |what| StoreError::Line { path: path.clone(), line: lines_before + 1, what };
         let names = input.headers().map_err(|cause| error(cause.to_string()))?;
-        let columns = Columns::find(names, statistics).map_err(error)?;
+        let columns = Columns::find(names, statistics, further(&header)).map_err(error)?;
         Ok(Self { input, path, lines_before, header, columns, index: 0, pending: None })
     }
 
@@ -148,12 +159,13 @@ impl<R: BufRead> Reader<R> {
 }
 
 impl Columns {
-    fn find(names: &StringRecord, statistics: Vec<Statistic>) -> Result<Self, String> {
+    fn find(names: &StringRecord, statistics: Vec<Statistic>, further: Vec<Companion>) -> Result<Self, String> {
         let column = |name: &str| names.iter().position(|found| found.trim() == name);
         let needed = |name: &str| column(name).ok_or_else(|| format!("has no column `{name}`"));
         let values: Result<_, _> = statistics.iter().map(|statistic| needed(statistic.name())).collect();
         let known = |name: &str| {
             let others = [LENGTH, SOURCE, DESTINATION, STATE].into_iter().chain(HOSTS);
+            let others = others.chain(further.iter().map(|companion| companion.name()));
             others.chain(statistics.iter().map(|statistic| statistic.name())).any(|known| known == name.trim())
         };
         if let Some(unknown) = names.iter().find(|name| !known(name)) {
@@ -165,6 +177,7 @@ impl Columns {
             destination: needed(DESTINATION)?,
             state: column(STATE),
             values: values?,
+            further: further.iter().filter_map(|one| Some((*one, column(one.name())?))).collect(),
             statistics,
         })
     }
@@ -181,7 +194,11 @@ impl Columns {
         let mut cell = Cell::missing(State::Failed);
         for (statistic, &column) in self.statistics.iter().zip(&self.values) {
             let value = value_of(*statistic, text(column));
-            set(&mut cell, *statistic, value.ok_or_else(|| format!("has `{}` as its {statistic}", text(column)))?);
+            cell.set(*statistic, value.ok_or_else(|| format!("has `{}` as its {statistic}", text(column)))?);
+        }
+        for (companion, column) in &self.further {
+            let set = text(*column).parse().ok().and_then(|value| companion.set(&mut cell, value));
+            set.ok_or_else(|| format!("has `{}` as its {}", text(*column), companion.name()))?;
         }
         let first = self.statistics.first().and_then(|statistic| statistic.of(&cell.summary));
         cell.state = match self.state.map(text) {

@@ -16,6 +16,7 @@
 
 mod chars;
 mod classic;
+mod companion;
 mod compare;
 mod copy;
 mod create;

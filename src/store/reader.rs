@@ -10,17 +10,18 @@ use std::{
 
 use super::{
     StoreError,
+    companion::Companion,
     compare::difference,
     description::{self, Description, Values},
     file::NcFile,
     legacy,
     lines::listed,
     paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
-    schema::{DATA, FORMAT, STATE},
+    schema::{DATA, FORMAT, N, X, Y},
     values,
 };
 use crate::{
-    record::{BoxError, Header, Run, State, Statistic, states_of_values},
+    record::{BoxError, Cell, Header, Run, State, Statistic, states_of_values},
     units::Bytes,
 };
 
@@ -228,6 +229,28 @@ impl ResultSet {
             .ok_or_else(|| StoreError::NoStatistic { path: file_of(&self.prefix, statistic), statistic })
     }
 
+    /// Cells of which nothing is known but one companion; `None` where no file has it.
+    fn read_companion(
+        &self,
+        companion: Companion,
+        length_index: usize,
+        rows: Range<usize>,
+    ) -> Result<Option<Vec<Cell>>, StoreError> {
+        let has_it = |source: &&Source| source.file.file.variable(companion.name()).is_some();
+        let Some(source) = self.sources.iter().find(has_it) else {
+            return Ok(None);
+        };
+        let file = &source.file;
+        let variable = file.variable_over(companion.name(), &[N, X, Y])?;
+        let values = values::rows(&variable, length_index, rows).map_err(StoreError::netcdf("read", &file.path))?;
+        let cell = |value| {
+            let mut cell = Cell::missing(State::Failed);
+            let known = companion.set(&mut cell, value).map(|()| cell);
+            known.ok_or_else(|| file.unusable(format!("has a cell with the impossible {} {value}", companion.name())))
+        };
+        values.into_iter().map(cell).collect::<Result<_, _>>().map(Some)
+    }
+
     fn check_part(&self, length_index: usize, rows: &Range<usize>, cells: usize) -> Result<(), StoreError> {
         let inside = length_index < self.lengths.len() && rows.end <= self.ranks();
         if inside && rows.len() * self.ranks() == cells {
@@ -270,16 +293,23 @@ impl Run for ResultSet {
 
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
         self.check_part(length_index, &rows, states.len())?;
-        let with_states = self.sources.iter().find_map(|source| Some((source, source.file.file.variable(STATE)?)));
-        if let Some((source, variable)) = with_states {
-            let ids: Vec<i8> =
-                values::rows(&variable, length_index, rows).map_err(StoreError::netcdf("read", &source.file.path))?;
-            for (state, id) in states.iter_mut().zip(ids) {
-                let unknown = || source.file.unusable(format!("has a cell in the state {id}, which no state has"));
-                *state = State::from_id(id).ok_or_else(unknown)?;
+        match self.read_companion(Companion::State, length_index, rows.clone())? {
+            None => states_of_values(self, length_index, rows, states),
+            Some(cells) => {
+                states.iter_mut().zip(cells).for_each(|(state, cell)| *state = cell.state);
+                Ok(())
             }
-            return Ok(());
         }
-        states_of_values(self, length_index, rows, states)
+    }
+
+    fn read_further(&self, length_index: usize, rows: Range<usize>, cells: &mut [Cell]) -> Result<(), BoxError> {
+        self.check_part(length_index, &rows, cells.len())?;
+        for companion in Companion::of_run(&self.header).filter(|companion| *companion != Companion::State) {
+            let found = self.read_companion(companion, length_index, rows.clone())?;
+            for (cell, found) in cells.iter_mut().zip(found.into_iter().flatten()) {
+                companion.set(cell, companion.of(&found));
+            }
+        }
+        Ok(())
     }
 }

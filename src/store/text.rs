@@ -13,8 +13,9 @@
 //! ```
 //!
 //! Lengths are in bytes, values shortest so that they read back as the same number: text to NetCDF to text is
-//! the identity. A table `state` says why cells have the samples they have, where the values do not tell: numbers as in
-//! the NetCDF files. On reading, any white space may stand between values.
+//! the identity. Further tables follow where the values do not tell it: `state` says why cells have the samples they have
+//! (numbers as in the NetCDF files), `clock_bound` how far off the clocks may have been, in seconds, and `damaged` how
+//! many payloads arrived damaged. On reading, any white space may stand between values.
 
 use std::{
     io::{BufRead, Write},
@@ -23,7 +24,7 @@ use std::{
 
 use super::{
     StoreError,
-    copy::{read_cells, set},
+    companion::Companion,
     import::{LengthReader, collect},
     lines::{Exact, Lines, header_of, listed, value_of, write_entry, write_header},
 };
@@ -34,9 +35,6 @@ use crate::{
 
 /// First line of the header.
 pub(super) const FORMAT: &str = "network_test.text/1";
-
-/// Name of the table of states.
-const STATE: &str = "state";
 
 /// Rows that are held at a time: one, so that a run of any size can be written.
 const ROW: usize = 1;
@@ -56,7 +54,9 @@ pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
             }
             writeln!(out)?;
         }
-        write_states(run, &statistics, index, out)?;
+        for companion in Companion::of_run(run.header()) {
+            write_companion(run, companion, &statistics, index, out)?;
+        }
     }
     Ok(out.flush()?)
 }
@@ -77,31 +77,31 @@ fn write_row(out: &mut dyn Write, values: impl Iterator<Item = impl std::fmt::Di
     Ok(writeln!(out)?)
 }
 
-/// Writes the table of states, if there is a cell of which the values do not tell the state.
-fn write_states(run: &dyn Run, statistics: &[Statistic], index: usize, out: &mut dyn Write) -> Result<(), BoxError> {
+/// Writes the table of a companion, if there is a cell of which the statistics do not tell it.
+fn write_companion(
+    run: &dyn Run,
+    companion: Companion,
+    statistics: &[Statistic],
+    index: usize,
+    out: &mut dyn Write,
+) -> Result<(), BoxError> {
     let ranks = run.ranks();
     let mut cells = Vec::new();
     let mut telling = false;
     for row in 0..ranks {
-        read_cells(run, index, row..row + ROW, &mut cells)?;
-        telling |= cells.iter().any(|cell| cell.state != implied(cell, statistics));
+        run.read_cells(index, row..row + ROW, &mut cells)?;
+        let bits = |cell: &Cell| (companion.of(cell).to_bits(), companion.implied(cell, statistics).to_bits());
+        telling |= cells.iter().map(bits).any(|(value, implied)| value != implied);
     }
     if !telling {
         return Ok(());
     }
-    write_table_header(out, run.lengths()[index], STATE, "1")?;
-    let mut states = vec![State::Measured; ranks * ROW];
+    write_table_header(out, run.lengths()[index], companion.name(), companion.unit())?;
     for row in 0..ranks {
-        run.read_states(index, row..row + ROW, &mut states)?;
-        write_row(out, states.iter().map(|state| state.id()))?;
+        run.read_cells(index, row..row + ROW, &mut cells)?;
+        write_row(out, cells.iter().map(|cell| Exact(companion.of(cell))))?;
     }
     Ok(writeln!(out)?)
-}
-
-/// The state of a cell for which no state is written.
-fn implied(cell: &Cell, statistics: &[Statistic]) -> State {
-    let value = statistics.first().and_then(|statistic| statistic.of(&cell.summary));
-    State::of_value(value.unwrap_or(0.0))
 }
 
 /// Reads a run from text, which errors call `path`.
@@ -163,22 +163,23 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads one table into `cells`; its name.
-    fn table(&mut self, cells: &mut [Cell], states: &mut [Option<State>]) -> Result<String, StoreError> {
+    fn table(&mut self, cells: &mut [Cell]) -> Result<String, StoreError> {
         let name = self.expect("statistic")?;
         let unit = self.expect("unit")?;
-        if name == STATE {
-            self.rows(|place, word| {
-                states[place] = Some(State::from_id(word.parse().ok()?)?);
-                Some(())
-            })?;
+        let check = |expected: &str| match unit == expected {
+            true => Ok(()),
+            false => Err(self.lines.error(format!("has the unit `{unit}`: write the {name} in `{expected}`"))),
+        };
+        let companion = Companion::of_run(&self.header).find(|companion| companion.name() == name);
+        if let Some(companion) = companion {
+            check(companion.unit())?;
+            self.rows(|place, word| companion.set(&mut cells[place], word.parse().ok()?))?;
             return Ok(name);
         }
         let statistic: Statistic = name.parse().map_err(|error| self.lines.error(format!("{error}")))?;
-        if unit != statistic.unit() {
-            return Err(self.lines.error(format!("has the unit `{unit}`: write the {name} in `{}`", statistic.unit())));
-        }
+        check(statistic.unit())?;
         self.rows(|place, word| {
-            set(&mut cells[place], statistic, value_of(statistic, word)?);
+            cells[place].set(statistic, value_of(statistic, word)?);
             Some(())
         })?;
         Ok(name)
@@ -203,7 +204,6 @@ impl<R: BufRead> LengthReader for Reader<R> {
         };
         let count = self.header.hosts.ranks().pow(2);
         let mut cells = vec![Cell::missing(State::Failed); count];
-        let mut states = vec![None; count];
         let mut names = Vec::new();
         while let Some(line) = self.content()? {
             let (key, value) = self.lines.entry(&line)?;
@@ -214,7 +214,7 @@ impl<R: BufRead> LengthReader for Reader<R> {
                 self.lines.give_back(line);
                 break;
             }
-            let name = self.table(&mut cells, &mut states)?;
+            let name = self.table(&mut cells)?;
             if names.contains(&name) {
                 return Err(self.lines.error(format!("ends a second table of {name} at length {}", length.0)));
             }
@@ -228,8 +228,11 @@ impl<R: BufRead> LengthReader for Reader<R> {
                 return Err(self.lines.error(format!("comes before any table of {statistic} at length {}", length.0)));
             }
         }
-        for (cell, state) in cells.iter_mut().zip(states) {
-            cell.state = state.unwrap_or_else(|| implied(cell, &self.statistics));
+        // The other companions of a missing cell are what is implied already.
+        if !names.iter().any(|name| name == Companion::State.name()) {
+            for cell in &mut cells {
+                Companion::State.set(cell, Companion::State.implied(cell, &self.statistics));
+            }
         }
         self.index += 1;
         Ok(Some((length, cells)))

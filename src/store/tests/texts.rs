@@ -133,3 +133,24 @@ fn mistakes_are_named_with_their_line() {
     assert!(error.to_string().contains("neither text nor CSV"), "{error}");
     assert!(fs::read_dir(folder.path()).unwrap().all(|entry| entry.unwrap().file_name() != "x_min.nc"));
 }
+
+#[test]
+fn bounds_of_clocks_and_damaged_payloads_survive_every_form() {
+    let mut header = header(2, &[64]);
+    header.plan.insert("timing".to_owned(), "clock".to_owned());
+    header.plan.insert("verify".to_owned(), "true".to_owned());
+    let mut run = run(header, 0);
+    let bounded = Cell { clock_bound: Some(2.5e-7), ..cell(0, 1) };
+    let damaged = Cell { damaged: 3, state: State::Damaged, ..cell(0, 2) };
+    run.push(Bytes(64), vec![Cell::zero(), bounded, damaged, Cell::zero()]);
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    store::write_run(&run, &prefix, false).unwrap();
+    let set = store::open(&prefix).unwrap();
+    let mut cells = Vec::new();
+    set.read_cells(0, 0..2, &mut cells).unwrap();
+    assert_eq!(cells, run.cells(0));
+    for (write, read) in FORMS {
+        assert_eq!(read(&text_of(&set, write), Path::new("x")).unwrap().cells(0), run.cells(0));
+    }
+}
