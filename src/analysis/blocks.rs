@@ -2,10 +2,10 @@
 //!
 //! In: a run, row by row, so that no whole matrix is held. Out: [`Blocks`], at most as many per side as asked for.
 
-use std::{fmt, ops::Range};
+use std::ops::Range;
 
 use crate::{
-    record::{BoxError, Run, Statistic},
+    record::{BoxError, Run, State, Statistic},
     stats::median,
     units::{Hosts, Rank},
 };
@@ -33,25 +33,15 @@ impl Aggregate {
     }
 }
 
-impl fmt::Display for Aggregate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Max => "max",
-            Self::Median => "median",
-            Self::Min => "min",
-        })
-    }
-}
-
 /// A block of cells as one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Block {
     /// The cells that have a value, aggregated.
     Value(f64),
-    /// No cell has one.
+    /// No cell has one; or, in [`Aggregate::Max`], some cell that was to be measured has none.
     Missing,
-    /// Nothing but cells (i, i).
-    Diagonal,
+    /// Nothing was to be measured: the diagonal, or pairs that the schedule leaves out.
+    Empty,
 }
 
 /// An ordered pair and its value.
@@ -72,14 +62,17 @@ pub struct Blocks {
     pub groups: Vec<Range<Rank>>,
     /// `[source group][destination group]`.
     pub blocks: Vec<Vec<Block>>,
-    /// Pairs without a value.
-    pub missing: usize,
+    /// Numbers of pairs without a value by the reason, no reason twice and no number 0.
+    pub missing: Vec<(State, usize)>,
     /// The cells with the smallest and with the largest value; the first ones, where there are several.
     pub extremes: Option<(Extreme, Extreme)>,
 }
 
 impl Blocks {
     /// At most `most` groups of ranks, or one, whichever is more.
+    ///
+    /// A missing cell counts as the slowest of all, so that it stays visible in [`Aggregate::Max`]; but not one that the
+    /// schedule leaves out.
     pub fn of(
         run: &dyn Run,
         statistic: Statistic,
@@ -89,36 +82,43 @@ impl Blocks {
     ) -> Result<Self, BoxError> {
         let ranks = run.ranks();
         let groups = groups(&run.header().hosts, most);
-        let mut all = Self { blocks: Vec::with_capacity(groups.len()), groups, missing: 0, extremes: None };
+        let mut all = Self { blocks: Vec::with_capacity(groups.len()), groups, missing: Vec::new(), extremes: None };
         let mut values = Vec::new();
+        let mut states = Vec::new();
         for rows in all.groups.clone() {
             values.resize(rows.len() * ranks, f64::NAN);
+            states.resize(values.len(), State::Measured);
             run.read_rows(statistic, length_index, rows.clone(), &mut values)?;
-            for (source, row) in rows.clone().zip(values.chunks_mut(ranks)) {
-                all.look_at(source, row);
-                row[source] = f64::NAN;
+            run.read_states(length_index, rows.clone(), &mut states)?;
+            let place = |i: Rank, j: Rank| (i - rows.start) * ranks + j;
+            for (i, j) in pairs(&rows, &(0..ranks)) {
+                all.look_at(i, j, values[place(i, j)], states[place(i, j)]);
             }
-            let block = |columns: &Range<Rank>| block(&values, ranks, &rows, columns, aggregate);
+            let block = |columns: &Range<Rank>| {
+                let cells = pairs(&rows, columns).map(|(i, j)| (values[place(i, j)], states[place(i, j)]));
+                block(cells, aggregate)
+            };
             all.blocks.push(all.groups.iter().map(block).collect());
         }
         Ok(all)
     }
 
-    /// Keeps extremes and missing cells of one row.
-    fn look_at(&mut self, source: Rank, row: &[f64]) {
-        for (destination, &value) in row.iter().enumerate().filter(|(destination, _)| *destination != source) {
-            if value.is_nan() {
-                self.missing += 1;
-                continue;
+    /// Keeps what is said about the matrix as a whole.
+    fn look_at(&mut self, source: Rank, destination: Rank, value: f64, state: State) {
+        if value.is_nan() {
+            match self.missing.iter_mut().find(|(known, _)| *known == state) {
+                Some((_, count)) => *count += 1,
+                None => self.missing.push((state, 1)),
             }
-            let cell = Extreme { value, source, destination };
-            let (low, high) = self.extremes.get_or_insert((cell, cell));
-            if value < low.value {
-                *low = cell;
-            }
-            if value > high.value {
-                *high = cell;
-            }
+            return;
+        }
+        let cell = Extreme { value, source, destination };
+        let (low, high) = self.extremes.get_or_insert((cell, cell));
+        if value < low.value {
+            *low = cell;
+        }
+        if value > high.value {
+            *high = cell;
         }
     }
 
@@ -131,7 +131,7 @@ impl Blocks {
     pub fn span(&self) -> Option<(f64, f64)> {
         let values = self.blocks.iter().flatten().filter_map(|block| match block {
             Block::Value(value) => Some(*value),
-            Block::Missing | Block::Diagonal => None,
+            Block::Missing | Block::Empty => None,
         });
         values.fold(None, |span, value| {
             let (low, high) = span.unwrap_or((value, value));
@@ -140,13 +140,28 @@ impl Blocks {
     }
 }
 
-/// One block of the rows in `values`, of which the cells of the diagonal are NaN.
-fn block(values: &[f64], ranks: usize, rows: &Range<Rank>, columns: &Range<Rank>, aggregate: Aggregate) -> Block {
-    if rows.len() == 1 && rows == columns {
-        return Block::Diagonal;
+/// The ordered pairs of different ranks.
+fn pairs(rows: &Range<Rank>, columns: &Range<Rank>) -> impl Iterator<Item = (Rank, Rank)> + use<> {
+    let (rows, columns) = (rows.clone(), columns.clone());
+    rows.flat_map(move |i| columns.clone().map(move |j| (i, j))).filter(|(i, j)| i != j)
+}
+
+/// One block of these cells off the diagonal.
+fn block(cells: impl Iterator<Item = (f64, State)>, aggregate: Aggregate) -> Block {
+    let mut is_missing = false;
+    let mut values = Vec::new();
+    for (value, state) in cells {
+        if !value.is_nan() {
+            values.push(value);
+        } else if state != State::NotScheduled {
+            is_missing = true;
+        }
     }
-    let mut cells: Vec<f64> = values.chunks(ranks).flat_map(|row| &row[columns.clone()]).copied().collect();
-    aggregate.of(&mut cells).map_or(Block::Missing, Block::Value)
+    match aggregate.of(&mut values) {
+        Some(value) if !(is_missing && aggregate == Aggregate::Max) => Block::Value(value),
+        _ if is_missing => Block::Missing,
+        _ => Block::Empty,
+    }
 }
 
 /// Neighbouring ranks in at most `most` groups of one size. Where every host has the same number of neighbouring
@@ -177,19 +192,21 @@ mod tests {
     use super::*;
     use crate::{
         plan::{Config, Plan},
-        record::{Cell, Header, MemoryRun, Provenance, State},
+        record::{Cell, Header, MemoryRun, Provenance},
         stats::Summary,
         units::Bytes,
     };
 
-    /// Ranks on hosts of their own; `value` of source and destination in seconds, NaN for a missing cell.
+    /// Ranks on hosts of their own; `value` of source and destination in seconds, NaN for a cell that failed, infinite
+    /// for one that was left out.
     fn run(ranks: usize, value: impl Fn(Rank, Rank) -> f64) -> MemoryRun {
         let hosts = Hosts::new((0..ranks).map(|rank| format!("n{rank}")));
         let plan = Plan::all(&Config::default(), &hosts).unwrap().remove(0);
         let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
-        let cell = |seconds: f64| match seconds.is_nan() {
-            true => Cell::missing(State::Failed),
-            false => Cell::measured(Summary::of(&mut [seconds]), 1, State::Measured),
+        let cell = |seconds: f64| match seconds {
+            _ if seconds.is_nan() => Cell::missing(State::Failed),
+            f64::INFINITY => Cell::missing(State::NotScheduled),
+            _ => Cell::measured(Summary::of(&mut [seconds]), 1, State::Measured),
         };
         run.push(Bytes(0), (0..ranks * ranks).map(|k| cell(value(k / ranks, k % ranks))).collect());
         run
@@ -204,9 +221,10 @@ mod tests {
         let run = run(3, |i, j| if (i, j) == (2, 0) { f64::NAN } else { (10 * i + j) as f64 });
         let blocks = blocks(&run, 3, Aggregate::Max);
         assert_eq!(blocks.groups, [0..1, 1..2, 2..3]);
-        assert_eq!(blocks.blocks[0], [Block::Diagonal, Block::Value(1.0), Block::Value(2.0)]);
-        assert_eq!(blocks.blocks[2], [Block::Missing, Block::Value(21.0), Block::Diagonal]);
-        assert_eq!((blocks.missing, blocks.span(), blocks.group_size()), (1, Some((1.0, 21.0)), 1));
+        assert_eq!(blocks.blocks[0], [Block::Empty, Block::Value(1.0), Block::Value(2.0)]);
+        assert_eq!(blocks.blocks[2], [Block::Missing, Block::Value(21.0), Block::Empty]);
+        assert_eq!((blocks.span(), blocks.group_size()), (Some((1.0, 21.0)), 1));
+        assert_eq!(blocks.missing, [(State::Failed, 1)]);
         let (low, high) = blocks.extremes.unwrap();
         assert_eq!((low.source, low.destination, high.source, high.destination), (0, 1, 2, 1));
     }
@@ -228,18 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_missing_only_as_a_whole() {
-        let run = run(4, |i, j| {
-            if i < 2 && j >= 2 {
-                f64::NAN
-            } else if j == 0 {
-                f64::NAN
-            } else {
-                1.0
-            }
-        });
-        let max = blocks(&run, 2, Aggregate::Max);
-        assert_eq!(max.blocks, [[Block::Value(1.0), Block::Missing], [Block::Value(1.0), Block::Value(1.0)]]);
+    fn a_missing_cell_stays_visible_in_the_maximum() {
+        let run = run(6, |i, j| if i == 5 || (i < 2 && j >= 4) { f64::NAN } else { 1.0 });
+        let (one, none) = (Block::Value(1.0), Block::Missing);
+        assert_eq!(blocks(&run, 3, Aggregate::Max).blocks, [[one, one, none], [one, one, one], [none; 3]]);
+        assert_eq!(blocks(&run, 3, Aggregate::Median).blocks, [[one, one, none], [one, one, one], [one, one, one]]);
+    }
+
+    #[test]
+    fn cells_that_were_left_out_on_purpose_hide_nothing() {
+        let run = run(6, |i, j| if i < 2 && matches!(j, 2 | 4 | 5) { f64::INFINITY } else { 1.0 });
+        let blocks = blocks(&run, 3, Aggregate::Max);
+        assert_eq!(blocks.blocks[0], [Block::Value(1.0), Block::Value(1.0), Block::Empty]);
+        assert_eq!(blocks.missing, [(State::NotScheduled, 6)]);
     }
 
     #[test]

@@ -9,12 +9,14 @@ mod cell;
 mod header;
 mod matrix;
 mod memory;
+mod retest;
 mod statistic;
 
 pub use cell::{Cell, State};
 pub use header::{Header, Provenance};
 pub use matrix::Matrix;
 pub use memory::MemoryRun;
+pub use retest::Retest;
 pub use statistic::Statistic;
 
 use std::{error::Error, ops::Range};
@@ -29,6 +31,12 @@ pub trait Sink {
     /// Takes `rows`, `[row][destination]`, of which the first is the matrix row `first_row`, of the length with number
     /// `length_index` in the planned sweep.
     fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError>;
+
+    /// Takes the pairs of the length that were measured again, before the length is finished. Called only where the plan
+    /// has [`crate::plan::Plan::retests`].
+    fn write_retests(&mut self, _length_index: usize, _retests: &[Retest]) -> Result<(), BoxError> {
+        Ok(())
+    }
 
     /// All rows of the length have been written: whatever happens later, they must stay readable.
     fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError>;

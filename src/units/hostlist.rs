@@ -4,7 +4,7 @@
 //! leftmost of which turns slowest: `r[1-2]n[1-2]` is `r1n1,r1n2,r2n1,r2n2`. A range is as wide as its first number:
 //! `[9-10]` is 9, 10 and `[09-10]` is 09, 10.
 
-use std::fmt::Write;
+use std::fmt;
 
 /// Most hosts that a list may expand to: a larger one is a typing error that would fill the memory.
 pub const MAX_HOSTS: usize = 1 << 20;
@@ -57,7 +57,7 @@ pub fn compress<S: AsRef<str>>(hosts: &[S]) -> String {
         }
         groups = merged;
     }
-    groups.iter().map(Group::to_string).collect::<Vec<_>>().join(",")
+    groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 impl Group {
@@ -99,18 +99,19 @@ impl Group {
             }
         }
     }
+}
 
-    fn to_string(&self) -> String {
-        let mut text = self.texts[0].clone();
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.texts[0])?;
         for (number, behind) in self.numbers.iter().zip(&self.texts[1..]) {
-            let ranges: Vec<_> = number.iter().map(Range::to_string).collect();
+            let ranges: Vec<_> = number.iter().map(ToString::to_string).collect();
             match number[..] {
-                [range] if range.first == range.last => text += &ranges[0],
-                _ => write!(text, "[{}]", ranges.join(",")).expect("writing to a String cannot fail"),
+                [range] if range.first == range.last => write!(f, "{range}{behind}")?,
+                _ => write!(f, "[{}]{behind}", ranges.join(","))?,
             }
-            text += behind;
         }
-        text
+        Ok(())
     }
 }
 
@@ -124,10 +125,12 @@ impl Range {
     fn continues_with(self, next: Self) -> bool {
         next.first == self.last + 1 && next.width == self.width.max(digits(next.first))
     }
+}
 
-    fn to_string(&self) -> String {
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, last, width } = *self;
-        if first == last { format!("{first:0width$}") } else { format!("{first:0width$}-{last:0width$}") }
+        if first == last { write!(f, "{first:0width$}") } else { write!(f, "{first:0width$}-{last:0width$}") }
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     analysis::blocks::{Aggregate, Block, Blocks, Extreme},
-    record::Statistic,
+    record::{State, Statistic},
     units::{Hosts, Rank, hostlist},
 };
 
@@ -63,9 +63,10 @@ impl Layout {
         if is_low && 2 * ranks <= room(name_width) {
             return Self { colours, form: CellForm::Wide, name_width, most: ranks };
         }
-        // Lines for several ranks are named by a list: node[001-002].
-        let name_width = (longest + 6).min(LONGEST_NAME);
         let form = if colours == Colours::None { CellForm::Narrow } else { CellForm::Half };
+        // Lines for several ranks are named by a list: node[001-002].
+        let is_single = form == CellForm::Narrow && ranks <= room(name_width);
+        let name_width = if is_single { name_width } else { (longest + 6).min(LONGEST_NAME) };
         Self { colours, form, name_width, most: room(name_width).max(FEWEST) }
     }
 
@@ -158,7 +159,7 @@ impl Heatmap<'_> {
             Block::Value(value) if layout.colours == Colours::None => {
                 (colour::ink_of_place(self.scale.place(value)), None, None)
             }
-            Block::Value(_) | Block::Diagonal => (' ', None, Some(self.ground(block))),
+            Block::Value(_) | Block::Empty => (' ', None, Some(self.ground(block))),
             Block::Missing => (missing_symbol(layout), Some(WHITE), Some(self.ground(block))),
         };
         line.paint(&symbol.to_string().repeat(columns), ink, ground);
@@ -176,27 +177,39 @@ impl Heatmap<'_> {
         match block {
             Block::Value(value) => colour::of_place(self.scale.place(value)),
             Block::Missing => colour::MISSING,
-            Block::Diagonal => colour::NEUTRAL,
+            Block::Empty => colour::NEUTRAL,
         }
     }
 
     fn write_legend(&self, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
         self.write_scale(layout, out)?;
         let pairs = self.hosts.ranks() * self.hosts.ranks().saturating_sub(1);
-        if self.blocks.missing > 0 {
+        let (left_out, failed): (Vec<_>, Vec<_>) =
+            self.blocks.missing.iter().partition(|(state, _)| *state == State::NotScheduled);
+        if !failed.is_empty() {
             let mut line = Line::new(layout.colours);
             let symbol = missing_symbol(layout).to_string().repeat(2);
             line.paint(&symbol, Some(WHITE), Some(colour::MISSING));
-            line.plain(&format!(" missing: {} of {pairs} pairs", self.blocks.missing));
+            let reasons: Vec<_> = failed.iter().map(|(state, count)| format!("{} {count}", state.name())).collect();
+            let count: usize = failed.iter().map(|(_, count)| count).sum();
+            line.plain(&format!(" missing: {count} of {pairs} pairs ({})", reasons.join(", ")));
             line.write(out)?;
         }
         let mut line = Line::new(layout.colours);
         line.paint("  ", None, Some(colour::NEUTRAL));
         line.plain(if layout.colours == Colours::None { " blank: the diagonal" } else { " the diagonal" });
+        for (_, count) in left_out {
+            line.plain(&format!(", and {count} of {pairs} pairs that the schedule leaves out"));
+        }
         line.write(out)?;
         let size = self.blocks.group_size();
         if size > 1 {
-            writeln!(out, "each cell: {} of a block of {size} x {size} ranks, without the diagonal", self.aggregate)?;
+            let aggregate = match self.aggregate {
+                Aggregate::Max => "max (a missing pair counts as slowest)",
+                Aggregate::Median => "median",
+                Aggregate::Min => "min",
+            };
+            writeln!(out, "each cell: {aggregate} of a block of {size} x {size} ranks")?;
         }
         if let Some((low, high)) = self.blocks.extremes {
             writeln!(out, "highest: {}\nlowest:  {}", self.pair(high), self.pair(low))?;
@@ -267,7 +280,8 @@ mod tests {
         assert_eq!(layout(8, Colours::True, 80, None).form, CellForm::Wide);
         assert_eq!(layout(8, Colours::None, 80, Some(10)).form, CellForm::Wide);
         assert_eq!(layout(64, Colours::True, 200, Some(50)).form, CellForm::Half);
-        assert_eq!(layout(64, Colours::None, 80, None).form, CellForm::Narrow);
+        let narrow = layout(64, Colours::None, 80, None);
+        assert_eq!((narrow.form, narrow.name_width), (CellForm::Narrow, "node000".len()));
         let large = layout(500, Colours::True, 80, None);
         assert_eq!((large.form, large.most()), (CellForm::Half, 80 - 3 - 1 - 13 - 1));
         assert_eq!(layout(500, Colours::True, 5, None).most(), FEWEST);

@@ -4,7 +4,11 @@
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
 mod failure;
+mod info;
+mod input;
 mod output;
+mod terminal;
+mod view;
 
 use std::process::ExitCode;
 
@@ -41,7 +45,10 @@ macro_rules! subcommands {
     };
 }
 
-subcommands! {}
+subcommands! {
+    info::Info,
+    view::View,
+}
 
 fn main() -> ExitCode {
     failure::report_panics();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    measure::{Ending, measure},
-    plan::{Schedule, Sweep},
+    measure::{Ending, Outcome, measure},
+    plan::{Config, Schedule, Sweep},
     record::{Header, Matrix, MemoryRun, Provenance, Run, Statistic},
 };
 
@@ -16,8 +16,8 @@ fn run(machine: &Machine, mode: Mode, change: impl FnOnce(&mut Config)) -> (Memo
     let plan = Plan::all(&config, &machine.hosts).unwrap().remove(0);
     let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
     let mut fabric = Synthetic::new(machine.clone());
-    let ending = measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
-    assert_eq!(ending, Ending::Complete);
+    let outcome = measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+    assert_eq!(outcome, Outcome { ending: Ending::Complete, damaged: 0 });
     (run, fabric.simulated_seconds())
 }
 
@@ -141,8 +141,24 @@ fn a_wish_to_stop_gives_up_the_length_at_hand() {
             request.signal_flag().store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
-    let ending = measure(&plan, &mut fabric, Some(&mut run), 0, &request, &mut stop_after_three).unwrap();
-    assert_eq!(ending, Ending::Stopped(Stop::Signal));
+    let outcome = measure(&plan, &mut fabric, Some(&mut run), 0, &request, &mut stop_after_three).unwrap();
+    assert_eq!(outcome.ending, Ending::Stopped(Stop::Signal));
     assert_eq!(run.lengths(), &plan.lengths()[..3]);
     assert!(!run.is_complete());
+}
+
+#[test]
+fn a_second_look_tells_a_fault_from_contention_and_from_a_disturbance() {
+    let fault = Fault::Link { hosts: (2, 9), direction: Direction::Send, symptom: Symptom::Bandwidth(0.25) };
+    let machine = Machine { uplink_hosts: 1.0, ..Machine::leaf_spine(12, 2, 1) }.with(fault);
+    let (run, _) = run(&machine, Mode::OneToOne, |config| {
+        config.schedule = Schedule::Disjoint;
+        config.retest = 66;
+    });
+    let retests = run.retests(1);
+    let slow = retests.iter().find(|retest| (retest.source, retest.destination) == (2, 9)).unwrap();
+    let usual = retests.iter().find(|retest| (retest.source, retest.destination) == (3, 8)).unwrap();
+    assert!(slow.alone > 3.0 * usual.alone, "a fault stays when the pair is alone: {slow:?} {usual:?}");
+    assert!(usual.first > 1.5 * usual.alone, "contention does not: {usual:?}");
+    assert!(run.retests(0).len() <= 2 * 66);
 }

@@ -19,6 +19,8 @@ fn any_cell() -> impl Strategy<Value = Cell> {
             summary: Summary { min, average, median, max, deviation },
             samples,
             state,
+            damaged: 0,
+            clock_bound: None,
         },
     )
 }

@@ -47,6 +47,9 @@ pub(super) struct Message<'a> {
     pub(super) data: &'a mut [u8],
 }
 
+/// Exchanges of a probe.
+const PROBES: usize = 3;
+
 /// The number that stands for "all ranks" in payloads.
 const ALL: Rank = Rank::MAX;
 
@@ -72,7 +75,7 @@ impl Ensemble {
         let config = &plan.config;
         let iterations = config.iterations as usize;
         let ranks = plan.ranks();
-        let room = iterations.max(config.warmup as usize);
+        let room = iterations.max(config.warmup as usize).max(2 * PROBES);
         Ok(Self {
             me,
             ranks,
@@ -114,6 +117,21 @@ impl Ensemble {
         self.shares.reducing += reducing.elapsed();
     }
 
+    /// Seconds that an exchange takes, roughly: a few exchanges after the first ones. Collective.
+    pub(super) fn probe(
+        &mut self,
+        wire: &Wire,
+        mode: &mut dyn Collective,
+        root: Option<Rank>,
+        length: Bytes,
+    ) -> Result<f64, MpiError> {
+        self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
+        let start = Instant::now();
+        self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
+        self.times.iter_mut().for_each(Vec::clear);
+        Ok(start.elapsed().as_secs_f64() / PROBES as f64)
+    }
+
     fn cell(&mut self, source: Rank, precise: bool) -> Cell {
         let samples = self.times[source].len() as u32;
         let summary = Summary::of(&mut self.times[source]);
@@ -132,6 +150,7 @@ impl Ensemble {
         length: usize,
     ) -> Result<bool, MpiError> {
         let begin = Instant::now();
+        self.times.iter_mut().for_each(Vec::clear);
         self.exchanges(wire, mode, root, length, self.warmup, false)?;
         self.times.iter_mut().for_each(Vec::clear);
         self.damaged.fill(0);

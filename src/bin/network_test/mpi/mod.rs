@@ -9,6 +9,7 @@ mod all_to_all;
 mod async_one_to_one;
 mod bcast;
 mod clock;
+mod clock_check;
 mod collective;
 mod ffi;
 mod gather;
@@ -30,8 +31,8 @@ use mpi::{
     traits::{Communicator, CommunicatorCollectives},
 };
 use netmatrix::{
-    measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View},
-    plan::{Mode, Plan, Round, RoundKind, Timing},
+    measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Suspect, View},
+    plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::Cell,
     units::{Bytes, Hosts, Rank},
 };
@@ -159,6 +160,8 @@ struct RunState {
     length_index: usize,
     /// Turns of the lengths before the current one, which number the handshakes.
     turns_before: usize,
+    /// Turns of the current length's schedule; repetitions of suspicious pairs are numbered after them.
+    turns: usize,
 }
 
 impl<'w> MpiFabric<'w> {
@@ -173,6 +176,23 @@ impl<'w> MpiFabric<'w> {
     /// A failure that leaves no way to go on: the ranks no longer know of each other where they are.
     fn fatal(&self, error: MpiError) -> FabricError {
         fatal(self.me, &self.host, error)
+    }
+
+    /// Times a few exchanges between the root and a rank on another host, if there is one.
+    fn probe_traffic(&mut self, length: Bytes) -> Result<Option<f64>, MpiError> {
+        let run = self.run.as_mut().expect("prepare comes before probe");
+        let hosts = &run.plan.hosts;
+        let far = (1..hosts.ranks()).find(|rank| hosts.host_of(*rank) != hosts.host_of(ROOT)).unwrap_or(1);
+        let pair = Pair { leader: ROOT, partner: far };
+        match &mut run.traffic {
+            Traffic::Pairs { exchange, sampler, .. } if pair.other(self.me).is_some() => {
+                sampler.probe(&self.wire, &run.clock, exchange.as_mut(), pair, self.me, length).map(Some)
+            }
+            Traffic::Pairs { .. } => Ok(None),
+            Traffic::Collective { exchange, ensemble } => ensemble
+                .probe(&self.wire, exchange.as_mut(), (run.plan.mode == Mode::Bcast).then_some(ROOT), length)
+                .map(Some),
+        }
     }
 
     fn all_agree(&self, own: Option<Stop>) -> Option<Stop> {
@@ -204,7 +224,7 @@ impl Fabric for MpiFabric<'_> {
         if plan.timing() == Some(Timing::Clock) {
             clock.first_synchronise(&self.wire, self.me, plan.ranks()).map_err(|error| self.fatal(error))?;
         }
-        self.run = Some(RunState { plan: plan.clone(), traffic, clock, length_index: 0, turns_before: 0 });
+        self.run = Some(RunState { plan: plan.clone(), traffic, clock, length_index: 0, turns_before: 0, turns: 0 });
         Ok(())
     }
 
@@ -212,7 +232,8 @@ impl Fabric for MpiFabric<'_> {
         self.stopped = None;
         let run = self.run.as_mut().expect("prepare comes before begin_length");
         run.length_index = length_index;
-        run.turns_before = length_index * plan.rounds(length_index).len();
+        run.turns = plan.rounds(length_index).len();
+        run.turns_before = length_index * (run.turns + 2 * plan.retests());
         if plan.timing() == Some(Timing::Clock) {
             let synchronised = run.clock.synchronise(&self.wire, self.me, plan.ranks());
             synchronised.map_err(|error| self.fatal(error))?;
@@ -230,6 +251,43 @@ impl Fabric for MpiFabric<'_> {
         .map_err(|error| self.fatal(error))
     }
 
+    fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError> {
+        self.probe_traffic(length).map_err(|error| self.fatal(error))
+    }
+
+    fn run_pairs(
+        &mut self,
+        pairs: &[Pair],
+        number: usize,
+        length: Bytes,
+        cells: &mut Cells,
+    ) -> Result<(), FabricError> {
+        // Nobody begins before the pairs of the call before are done.
+        self.wire.barrier().map_err(|error| self.fatal(error))?;
+        match pairs.iter().find(|pair| pair.other(self.me).is_some()) {
+            Some(pair) => self
+                .measure_pair(*pair, self.run.as_ref().map_or(0, |run| run.turns) + number, length, cells)
+                .map_err(|error| self.fatal(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
+        let mut all = vec![0.0; own.len() * self.world.size() as usize];
+        self.world.all_gather_into(own, &mut all[..]);
+        Ok(all)
+    }
+
+    fn sum(&mut self, numbers: &mut [f64]) -> Result<(), FabricError> {
+        let own = numbers.to_vec();
+        self.world.all_reduce_into(&own[..], numbers, SystemOperation::sum());
+        Ok(())
+    }
+
+    fn worst(&mut self, own: Vec<Suspect>, most: usize) -> Result<Vec<Suspect>, FabricError> {
+        Ok(gather::worst(self.world, own, most))
+    }
+
     fn stopped(&self) -> Option<Stop> {
         self.stopped
     }
@@ -245,10 +303,9 @@ impl Fabric for MpiFabric<'_> {
 
     fn shares(&mut self) -> Result<Shares, FabricError> {
         let own = self.run.as_ref().map(|run| run.traffic.shares()).unwrap_or_default();
-        let own = [own.timed, own.warmup, own.reducing].map(|time| time.as_secs_f64());
-        let mut sum = [0.0; 3];
-        self.world.all_reduce_into(&own[..], &mut sum[..], SystemOperation::sum());
-        let [timed, warmup, reducing] = sum.map(|time| Duration::try_from_secs_f64(time).unwrap_or_default());
+        let mut spent = [own.timed, own.warmup, own.reducing].map(|time| time.as_secs_f64());
+        self.sum(&mut spent)?;
+        let [timed, warmup, reducing] = spent.map(|time| Duration::try_from_secs_f64(time).unwrap_or_default());
         Ok(Shares { timed, warmup, reducing })
     }
 

@@ -28,6 +28,9 @@ const CHECKED: Tag = 19;
 /// When messages were sent, on synchronised clocks.
 const STAMPS: Tag = 20;
 
+/// Exchanges of a probe.
+const PROBES: usize = 5;
+
 /// What a rank does in a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -82,7 +85,7 @@ impl Sampler {
         let config = &plan.config;
         let baseline = if plan.timing() == Some(Timing::Transfer) { config.baseline_exchanges() as usize } else { 0 };
         let (iterations, warmup) = (config.iterations as usize, config.warmup as usize);
-        let most = iterations.max(warmup).max(baseline);
+        let most = iterations.max(warmup).max(baseline).max(PROBES);
         let longest = config.longest().0 as usize;
         let on_clocks = plan.timing() == Some(Timing::Clock);
         let stamped = if on_clocks { most } else { 0 };
@@ -139,6 +142,28 @@ impl Sampler {
                 }
             }
         }
+    }
+
+    /// Seconds that an exchange takes, roughly: between two ranks, a few exchanges after the first ones.
+    pub(super) fn probe(
+        &mut self,
+        wire: &Wire,
+        clock: &Clock,
+        exchange: &mut dyn Exchange,
+        pair: Pair,
+        me: Rank,
+        length: Bytes,
+    ) -> Result<f64, MpiError> {
+        let (other, role) = match (self.mode.is_symmetric(), me == pair.leader) {
+            (true, leads) => (if leads { pair.partner } else { pair.leader }, Role::Both),
+            (false, true) => (pair.partner, Role::Timed),
+            (false, false) => (pair.leader, Role::Answering),
+        };
+        let way = Way { wire, clock, me, other, length: length.0 as usize, role };
+        self.exchanges(&way, exchange, way.length, PROBES)?;
+        let start = Instant::now();
+        self.exchanges(&way, exchange, way.length, PROBES)?;
+        Ok(start.elapsed().as_secs_f64() / PROBES as f64)
     }
 
     /// Turns the samples of a direction into a cell.
