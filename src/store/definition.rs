@@ -33,7 +33,10 @@ pub(super) fn define(
         }
         define_hosts(&mut file)?;
         define_data(&mut file, header, statistic)?;
-        if statistic == Statistic::Median {
+        // The states stand in one file of the set.
+        let beside =
+            if statistics.contains(&Statistic::Median) { Some(&Statistic::Median) } else { statistics.first() };
+        if beside == Some(&statistic) {
             define_state(&mut file)?;
         }
         // Last, so that a record ends with a value, not with the padding of the states.

@@ -7,7 +7,9 @@
 //!
 //! * [`check`], [`create`]: a new set, written row by row, safe length by length;
 //! * [`open`]: a set, from its prefix or any of its files;
-//! * [`write_run`]: any run to a new set.
+//! * [`resume`]: a set that is not finished, to go on;
+//! * [`write_run`], [`import`]: any run, or its text, to a new set;
+//! * [`text`], [`csv`]: runs to text and back.
 //!
 //! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing, but
 //! for the statistics of files that hold every single delay; and it decides nothing about what is measured.
@@ -17,22 +19,29 @@ mod classic;
 mod compare;
 mod copy;
 mod create;
+pub mod csv;
 mod definition;
 mod description;
 mod error;
 mod file;
+mod import;
 mod legacy;
+mod lines;
 mod paths;
 mod reader;
+mod resume;
 mod schema;
+pub mod text;
 mod values;
 mod writer;
 
 pub use copy::write_run;
 pub use create::create;
 pub use error::StoreError;
-pub use paths::check;
+pub use import::import;
+pub use paths::{check, exists};
 pub use reader::{ResultSet, open};
+pub use resume::resume;
 pub use writer::SetWriter;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::{
     description::{self, Description, Values},
     file::NcFile,
     legacy,
+    lines::listed,
     paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
     schema::{DATA, FORMAT, STATE},
     values,
@@ -30,8 +31,9 @@ pub struct ResultSet {
     lengths: Vec<Bytes>,
     statistics: Vec<Statistic>,
     sources: Vec<Source>,
+    /// The statistics that the set should have; `None`: network_tests2's.
+    promised: Option<Vec<Statistic>>,
     notices: Vec<String>,
-    is_ours: bool,
     /// Where a statistic that is not there would be.
     prefix: PathBuf,
 }
@@ -86,12 +88,12 @@ pub fn open(path: &Path) -> Result<ResultSet, StoreError> {
         lengths: common.unwrap_or_default(),
         statistics: Vec::new(),
         notices: Vec::new(),
-        is_ours: sources.iter().any(|source| source.values == Values::Ours),
+        promised,
         sources,
         prefix,
     };
     set.find_hosts(&first);
-    set.list_statistics(promised.unwrap_or_default());
+    set.list_statistics();
     set.note_unfinished();
     Ok(set)
 }
@@ -146,6 +148,9 @@ fn locate(path: &Path) -> Result<Located, StoreError> {
             return Ok(Located { prefix, files });
         }
     }
+    if path.is_dir() {
+        return Err(StoreError::PrefixIsFolder { prefix: path.to_owned() });
+    }
     Err(StoreError::NotFound { path: path.to_owned() })
 }
 
@@ -158,7 +163,12 @@ impl ResultSet {
 
     /// Whether network_test made the files, and not network_tests2.
     pub fn is_ours(&self) -> bool {
-        self.is_ours
+        self.promised.is_some()
+    }
+
+    /// The statistics that the set should have; `None` for network_tests2's, which do not tell.
+    pub(super) fn promised(&self) -> Option<&[Statistic]> {
+        self.promised.as_deref()
     }
 
     /// Finished lengths of every file, by path. The set has as many as the shortest.
@@ -169,7 +179,7 @@ impl ResultSet {
     /// Replaces the hosts of network_tests2's runs, which stand in a file of their own.
     fn find_hosts(&mut self, first: &Path) {
         let path = extended(&self.prefix, HOSTS);
-        if self.is_ours {
+        if self.is_ours() {
             if !path.exists() && prefix_of(first).is_some() {
                 self.notices.push(format!("`{}` is missing; the hosts are known from the other files", path.display()));
             }
@@ -181,12 +191,12 @@ impl ResultSet {
         }
     }
 
-    fn list_statistics(&mut self, promised: Vec<Statistic>) {
+    fn list_statistics(&mut self) {
         let delays = self.sources.iter().any(|source| matches!(source.values, Values::Delays { .. }));
         let has = |statistic| delays || self.sources.iter().any(|source| source.statistic == statistic);
-        let order = Statistic::OF_TIMES.into_iter().chain([Statistic::MeasurementsAmount]);
-        self.statistics = order.filter(|statistic| has(*statistic)).collect();
-        for statistic in promised.into_iter().filter(|statistic| !self.statistics.contains(statistic)) {
+        self.statistics = listed(&Statistic::all().filter(|statistic| has(*statistic)).collect::<Vec<_>>());
+        let promised = self.promised.iter().flatten();
+        for &statistic in promised.filter(|statistic| !self.statistics.contains(statistic)) {
             let path = file_of(&self.prefix, statistic);
             self.notices.push(format!("`{}` is missing: the {statistic} cannot be read", path.display()));
         }
@@ -202,7 +212,7 @@ impl ResultSet {
             ));
         }
         if shared < self.header.planned.len() {
-            let promise = if self.is_ours { "planned" } else { "announced by network_tests2, which may be wrong" };
+            let promise = if self.is_ours() { "planned" } else { "announced by network_tests2, which may be wrong" };
             self.notices.push(format!(
                 "unfinished: {shared} message lengths of {} that were {promise}",
                 self.header.planned.len()

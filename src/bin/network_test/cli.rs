@@ -134,6 +134,10 @@ pub struct Args {
     #[arg(long, hide = true, value_name = "RANK")]
     pub inject_panic: Option<usize>,
 
+    /// Damage a payload that this rank has received, before it is checked: for testing that --verify sees it
+    #[arg(long, hide = true, value_name = "RANK")]
+    pub inject_damage: Option<usize>,
+
     /// Print version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,

@@ -37,9 +37,9 @@ impl Collective for AllToAll {
         self.requests.swap_with_all(wire, message.data, into, MESSAGE, |source| arrived(source, mpi::time() - start))
     }
 
-    fn come_from<'a>(&'a self, message: &'a Message<'_>, source: Rank) -> &'a [u8] {
+    fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8] {
         let length = message.data.len();
-        &self.into[source * length..][..length]
+        &mut self.into[source * length..][..length]
     }
 
     fn barriers(&self) -> usize {

@@ -50,6 +50,7 @@ pub(super) struct Sampler {
     baseline: usize,
     on_clocks: bool,
     verify: bool,
+    damage: bool,
     out: Vec<u8>,
     into: Vec<u8>,
     /// Samples, seconds; on synchronised clocks first the ends of the messages.
@@ -81,7 +82,8 @@ struct Findings {
 
 impl Sampler {
     /// With buffers for the longest message of `plan`, touched. The error is the number of bytes that are not there.
-    pub(super) fn new(plan: &Plan) -> Result<Self, u64> {
+    /// With `damage`, one byte of every payload is spoilt before it is checked.
+    pub(super) fn new(plan: &Plan, damage: bool) -> Result<Self, u64> {
         let config = &plan.config;
         let baseline = if plan.timing() == Some(Timing::Transfer) { config.baseline_exchanges() as usize } else { 0 };
         let (iterations, warmup) = (config.iterations as usize, config.warmup as usize);
@@ -97,6 +99,7 @@ impl Sampler {
             baseline,
             on_clocks,
             verify: config.verify,
+            damage,
             // Not zero: memory that was never written may be one shared page of zeros.
             out: touched(longest, 0x55)?,
             into: touched(longest, 0xaa)?,
@@ -275,6 +278,9 @@ impl Sampler {
             exchange.after_checked(&mut Link { wire: way.wire, other: way.other, out, into })?;
         }
         way.wire.meet(way.other, CHECKED)?;
+        if let (true, Some(byte)) = (self.damage, self.into[..length].first_mut()) {
+            *byte ^= 1;
+        }
         let arrived = match exchange.arrives_from() {
             Sender::Other => others,
             Sender::Me => mine,
