@@ -52,7 +52,7 @@ measure_ours() {
 }
 
 for ((run = 1; run <= runs; run++)); do
-    printf '\rrun %d of %d under %s' "$run" "$runs" "$mpi" >&2
+    [ ! -t 2 ] || printf '\rrun %d of %d under %s' "$run" "$runs" "$mpi" >&2
     # Whoever comes first has the colder machine: they take turns.
     case $((run % 3)) in
     0) order='c ours again' ;;
@@ -63,6 +63,6 @@ for ((run = 1; run <= runs; run++)); do
         "measure_$program" "$run"
     done
 done
-printf '\n' >&2
+[ ! -t 2 ] || printf '\n' >&2
 
 awk -F, -v most="$most" -f tests/bench/timing.awk "$folder"/*.csv
