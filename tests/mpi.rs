@@ -31,12 +31,12 @@ fn check_set(prefix: &Path, mode: Mode, ranks: usize, lengths: &[u64]) {
     let names = std::fs::read_to_string(format!("{}_hosts.txt", prefix.display())).unwrap();
     assert_eq!(names.lines().count(), ranks);
     assert!(run.header().hosts.name_of_every_rank().eq(names.lines()), "hosts.txt and the files agree");
-    for index in 0..lengths.len() {
+    for (index, length) in lengths.iter().enumerate() {
         let [min, average, median, max, deviation] =
             Statistic::OF_TIMES.map(|statistic| run.matrix(statistic, index).unwrap_or_else(|error| panic!("{error}")));
         for cell in (0..ranks).flat_map(|i| (0..ranks).map(move |j| (i, j))) {
             let values = [min[cell], average[cell], median[cell], max[cell], deviation[cell]];
-            let what = format!("{mode} at {} bytes, cell {cell:?}: {values:?}", lengths[index]);
+            let what = format!("{mode} at {length} bytes, cell {cell:?}: {values:?}");
             if cell.0 == cell.1 && !mode.is_collective() {
                 assert_eq!(values, [0.0; 5], "{what}");
                 continue;

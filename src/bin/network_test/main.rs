@@ -7,7 +7,11 @@ mod cli;
 mod mpi;
 mod progress;
 
-use std::{process::ExitCode, time::Instant};
+use std::{
+    io::Write,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use ::mpi::{
     topology::SimpleCommunicator,
@@ -64,14 +68,17 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() && prints { exit::USAGE } else { exit::SUCCESS })
 }
 
-/// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job.
+/// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job. In one piece
+/// and with a pause, because a launcher may drop what it has not read when the job aborts.
 fn end_the_job_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
+    std::panic::set_hook(Box::new(|panic| {
         let world = SimpleCommunicator::world();
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        eprintln!("network_test: rank {} on {host} panicked; the job ends", world.rank());
+        let trace = std::backtrace::Backtrace::capture();
+        let message = format!("network_test: rank {} on {host}: {panic}; the job ends\n{trace}\n", world.rank());
+        // There is nobody left to tell that this has failed.
+        let _ = std::io::stderr().write_all(message.as_bytes());
+        std::thread::sleep(Duration::from_millis(300));
         world.abort(i32::from(exit::INTERNAL));
     }));
 }

@@ -5,23 +5,23 @@
 use netmatrix::units::Rank;
 
 use super::{
+    buffer::Buffer,
     collective::{Collective, Message},
     ffi::{MpiError, Requests, Wire},
     pair::MESSAGE,
-    sampler::touched,
 };
 
 /// The exchange of the mode all_to_all.
 pub(super) struct AllToAll {
     requests: Requests,
     /// `[source][byte]`, with room for the longest message from every rank.
-    into: Vec<u8>,
+    into: Buffer,
 }
 
 impl AllToAll {
     /// With room for a message of `longest` bytes from every rank. The error is the number of bytes that are not there.
     pub(super) fn new(ranks: usize, longest: usize) -> Result<Self, u64> {
-        Ok(Self { requests: Requests::new(ranks), into: touched(ranks.saturating_mul(longest), 0xaa)? })
+        Ok(Self { requests: Requests::new(ranks), into: Buffer::touched(ranks.saturating_mul(longest), 0xaa)? })
     }
 }
 

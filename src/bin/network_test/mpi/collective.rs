@@ -14,10 +14,10 @@ use netmatrix::{
 };
 
 use super::{
+    buffer::{Buffer, touched},
     ffi::{MpiError, Wire},
     largest,
     payload::Payload,
-    sampler::touched,
 };
 
 /// What is exchanged in a collective mode.
@@ -62,7 +62,7 @@ pub(super) struct Ensemble {
     warmup: usize,
     verify: bool,
     damage: bool,
-    data: Vec<u8>,
+    data: Buffer,
     /// Seconds, `[source][sample]`.
     times: Vec<Vec<f64>>,
     /// Damaged payloads, `[source]`.
@@ -86,7 +86,7 @@ impl Ensemble {
             warmup: config.warmup as usize,
             verify: config.verify,
             damage,
-            data: touched(config.longest().0 as usize, 0x55)?,
+            data: Buffer::touched(config.longest().0 as usize, 0x55)?,
             times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
             damaged: vec![0; ranks],
             shares: Shares::default(),

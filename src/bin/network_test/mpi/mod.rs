@@ -8,6 +8,7 @@
 mod all_to_all;
 mod async_one_to_one;
 mod bcast;
+mod buffer;
 mod clock;
 mod clock_check;
 mod collective;
@@ -38,12 +39,13 @@ use netmatrix::{
 };
 
 use self::{
+    buffer::Buffer,
     clock::Clock,
     collective::{Collective, Ensemble},
     ffi::{MpiError, Window, Wire},
     noise::NoiseMaker,
     pair::Exchange,
-    sampler::{Sampler, touched},
+    sampler::Sampler,
 };
 
 /// Longest host name that travels between ranks, in bytes: what result files can hold.
@@ -80,7 +82,7 @@ impl Traffic {
     /// The list of modes: what each exchanges. Collective.
     fn of(plan: &Plan, wire: &Wire, me: Rank, damage: bool) -> Result<Self, TrafficError> {
         let longest = plan.config.longest().0 as usize;
-        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, touched(longest, 0x33)?)?) };
+        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, Buffer::touched(longest, 0x33)?)?) };
         let exchange: Box<dyn Exchange> = match plan.mode {
             Mode::OneToOne | Mode::NoiseBlocking => Box::new(one_to_one::OneToOne),
             Mode::AsyncOneToOne | Mode::Noise => Box::new(async_one_to_one::AsyncOneToOne),

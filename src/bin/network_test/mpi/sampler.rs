@@ -15,6 +15,7 @@ use netmatrix::{
 };
 
 use super::{
+    buffer::{Buffer, touched},
     clock::Clock,
     ffi::{MpiError, Tag, Wire},
     pair::{Exchange, Link, Sender},
@@ -51,8 +52,8 @@ pub(super) struct Sampler {
     on_clocks: bool,
     verify: bool,
     damage: bool,
-    out: Vec<u8>,
-    into: Vec<u8>,
+    out: Buffer,
+    into: Buffer,
     /// Samples, seconds; on synchronised clocks first the ends of the messages.
     times: Vec<f64>,
     /// When this rank's messages were sent.
@@ -100,9 +101,8 @@ impl Sampler {
             on_clocks,
             verify: config.verify,
             damage,
-            // Not zero: memory that was never written may be one shared page of zeros.
-            out: touched(longest, 0x55)?,
-            into: touched(longest, 0xaa)?,
+            out: Buffer::touched(longest, 0x55)?,
+            into: Buffer::touched(longest, 0xaa)?,
             times: touched(most, 0.0)?,
             starts: touched(stamped, 0.0)?,
             stamps: touched(2 * 8 * (stamped + 1), 0)?,
@@ -335,14 +335,6 @@ fn take_off(announcement: f64, times: &mut [f64]) {
     }
 }
 
-/// A vector whose memory is really there, or the number of bytes that are not.
-pub(super) fn touched<T: Copy>(length: usize, value: T) -> Result<Vec<T>, u64> {
-    let mut vector = Vec::new();
-    vector.try_reserve_exact(length).map_err(|_| (length * size_of::<T>()) as u64)?;
-    vector.resize(length, value);
-    Ok(vector)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,11 +344,5 @@ mod tests {
         let mut times = [4.0, 10.0, 1.0];
         take_off(2.0, &mut times);
         assert_eq!(times, [2.0, 8.0, 0.5]);
-    }
-
-    #[test]
-    fn memory_that_is_not_there_is_told_in_bytes() {
-        assert_eq!(touched(usize::MAX / 16, 0.0f64).unwrap_err(), (usize::MAX / 16 * 8) as u64);
-        assert_eq!(touched(3, 1u8).unwrap(), [1, 1, 1]);
     }
 }
