@@ -354,9 +354,19 @@ fn outputs_that_cannot_be_are_refused() {
     convert(&["-o", "-", "--to", "netcdf"]).fails(exit::USAGE, &["prefix instead of -"]);
     convert(&["-o", &inside("x.nc")]).fails(exit::USAGE, &["set", "x`"]);
     convert(&["-o", &inside("x.json")]).fails(exit::USAGE, &["--to text"]);
-    convert(&["-o", &inside("no/x.txt")]).fails(exit::FILES, &["no/x.txt", "No such file"]);
+    convert(&["-o", &inside("no/x.txt")]).fails(exit::FILES, &["/no` does not exist"]);
     convert(&["-o", &inside("no/x")]).fails(exit::FILES, &["/no`"]);
     convert(&["-o", text(folder.path()), "--to", "csv"]).fails(exit::FILES, &["is a folder"]);
+}
+
+#[test]
+fn a_set_may_be_replaced_by_itself() {
+    let (_folder, prefix) = typical();
+    let before = analyze(["convert", text(&prefix), "-o", "-"]).silently();
+    analyze(["convert", text(&prefix), "-o", text(&prefix), "--force"]).silently();
+    assert_eq!(analyze(["convert", text(&prefix), "-o", "-"]).silently(), before);
+    ended(program().args(["convert", text(&prefix), "-o", "/dev/null", "--to", "csv"])).silently();
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
 // bad input and bad command lines

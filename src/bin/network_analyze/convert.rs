@@ -106,6 +106,10 @@ impl Convert {
             Err(_) => self.output.clone(),
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            let text = format!("the folder `{}` does not exist: create it, or choose another one", folder.display());
+            return Err(Failure::files(text));
+        }
         let new = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder);
         let mut new = new.with_context(|| named("create")).map_err(Failure::Files)?;
         write(run, format, new.as_file_mut())

@@ -164,7 +164,7 @@ fn nearby(path: &Path) -> Option<String> {
     let similarity = |name: &String| strsim::jaro_winkler(name, &wanted);
     let best = runs.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
     if !path.is_dir() && similarity(best) >= SIMILAR {
-        return Some(format!("is `{}` meant?", folder.join(best).display()));
+        return Some(format!("is `{}` meant?", path.with_file_name(best).display()));
     }
     let mut list = runs.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if runs.len() > MOST_NAMES {
