@@ -23,7 +23,7 @@ fn job(folder: &Path, ranks: usize, arguments: &str) -> Job {
 }
 
 /// A run that takes a few seconds and finishes a length every few milliseconds.
-const LONG: &str = "-t one_to_one,put -n 20 -e 40000 -s 100 -f run";
+const LONG: &str = "-t one_to_one,put -n 200 -e 400000 -s 1000 -f run";
 const LENGTHS: usize = 400;
 
 fn prefixes(folder: &Path) -> [PathBuf; 2] {
@@ -103,8 +103,8 @@ fn signals_and_time_limits_end_a_run_resumably() {
     for signal in [Some(Signal::TERM), Some(Signal::USR1), None] {
         let folder = tempfile::tempdir().unwrap();
         let limit = if signal.is_none() { "--time-limit 2s" } else { "" };
-        let arguments = format!("-n 20 -e 40000 -s 100 -f run {limit}");
-        let mut running = job(folder.path(), 3, &arguments).start();
+        let arguments = format!("-n 400 -e 400000 -s 1000 -f run {limit}");
+        let mut running = job(folder.path(), 2, &arguments).start();
         if let Some(signal) = signal {
             wait_for_lengths(&mut running, 3);
             // SIGTERM to the launcher ends the ranks before they can say anything: it goes to one rank here, as it does
@@ -117,9 +117,9 @@ fn signals_and_time_limits_end_a_run_resumably() {
         let prefix = folder.path().join("run");
         let safe = finished(&prefix);
         assert!(safe > 0 && safe < LENGTHS, "{safe} lengths");
-        assert_code(&job(folder.path(), 3, "-n 20 -e 40000 -s 100 -f run --resume").run(), 0);
+        assert_code(&job(folder.path(), 2, "-n 400 -e 400000 -s 1000 -f run --resume").run(), 0);
         assert_eq!(finished(&prefix), LENGTHS);
-        let again = job(folder.path(), 3, "-n 20 -e 40000 -s 100 -f run --resume").run();
+        let again = job(folder.path(), 2, "-n 400 -e 400000 -s 1000 -f run --resume").run();
         assert_code(&again, 0);
         assert!(again.stderr.contains("already"), "{again:?}");
     }
@@ -157,8 +157,8 @@ fn a_full_disk_ends_the_run_with_its_name_and_reason() {
         let status = Command::new(arguments[0]).args(&arguments[1..]).arg(folder.path()).status();
         assert!(status.expect("it can be started").success(), "{arguments:?} needs root");
     };
-    mount(&["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs"]);
-    let outcome = job(folder.path(), 4, "-n 2 -e 20000 -s 10 -f run").run();
+    mount(&["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs"]);
+    let outcome = job(folder.path(), 2, "-n 2 -e 20000 -s 10 -f run").run();
     let finished = finished(&folder.path().join("run"));
     // Lazily: a daemon of the launcher may still be about to leave.
     mount(&["umount", "--lazy"]);
@@ -170,13 +170,13 @@ fn a_full_disk_ends_the_run_with_its_name_and_reason() {
 #[test]
 fn a_partner_that_does_not_answer_costs_its_cells_and_not_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    let mut running = job(folder.path(), 3, "-n 100 -e 40000 -s 100 -f run --timeout 200ms").start();
+    let mut running = job(folder.path(), 2, "-n 400 -e 400000 -s 1000 -f run --timeout 200ms").start();
     wait_for_lengths(&mut running, 3);
-    // If the stopped rank is the one whose turn it is to ask, everybody waits and nothing is lost: hence ten times.
-    for _ in 0..10 {
-        running.signal_one(Path::new(PROGRAM), 2, Signal::STOP);
+    // If the stopped rank is the one that leads the pair, the other waits and nothing is lost: hence both in turn.
+    for stop in 0..6 {
+        running.signal_one(Path::new(PROGRAM), stop % 2, Signal::STOP);
         thread::sleep(Duration::from_millis(500));
-        running.signal_one(Path::new(PROGRAM), 2, Signal::CONT);
+        running.signal_one(Path::new(PROGRAM), stop % 2, Signal::CONT);
         thread::sleep(Duration::from_millis(50));
     }
     assert_code(&running.wait(), 0);
@@ -184,12 +184,12 @@ fn a_partner_that_does_not_answer_costs_its_cells_and_not_the_run() {
     assert!(run.is_complete());
     let mut missing = 0;
     for index in 0..LENGTHS {
-        let mut states = [State::Measured; 9];
-        run.read_states(index, 0..3, &mut states).unwrap();
+        let mut states = [State::Measured; 4];
+        run.read_states(index, 0..2, &mut states).unwrap();
         missing += states.iter().filter(|state| **state == State::TimedOut).count();
         let median = run.matrix(Statistic::Median, index).unwrap();
         let holes = median.values().iter().filter(|value| value.is_nan()).count();
         assert_eq!(holes, states.iter().filter(|state| **state == State::TimedOut).count());
     }
-    assert!((1..=20).contains(&missing), "{missing} cells are missing");
+    assert!((1..=12).contains(&missing), "{missing} cells are missing");
 }
