@@ -19,7 +19,7 @@ ranks=${1:-4}
 # One result set each.
 modes=(one_to_one)
 lengths=0,1,16,64,256,1K,4K,16K,64K,256K,1M
-samples=20
+samples=50
 
 # Any MPI will do. The program is built for the one whose mpicc is found, and started by that one's launcher.
 require compiler pkg-config libclang netcdf mpi

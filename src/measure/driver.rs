@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, forecast::Forecast, retest::retest};
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View, forecast::Forecast, retest::retest};
 use crate::{
     plan::Plan,
     record::{BoxError, Cell, Retest, Sink},
@@ -86,8 +86,10 @@ pub fn measure(
     for (index, &length) in plan.lengths().iter().enumerate().skip(first) {
         cells.clear();
         fabric.begin_length(plan, index)?;
-        for round in plan.rounds(index).iter() {
-            fabric.run(&round, length, &mut cells)?;
+        let rounds = plan.rounds(index);
+        match fabric.view() {
+            View::Whole => rounds.iter().try_for_each(|round| fabric.run(&round, length, &mut cells))?,
+            View::Rank(me) => rounds.concerning(me).try_for_each(|round| fabric.run(&round, length, &mut cells))?,
         }
         // A length of which a round was skipped is given up; a wish that comes later waits until the length is safe.
         if let Some(stop) = fabric.agree(fabric.stopped())? {

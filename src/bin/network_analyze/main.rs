@@ -3,6 +3,7 @@
 //! One file per subcommand: a clap `Args` struct named as the subcommand, with `run(self) -> Outcome`. Results go to
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
+mod convert;
 mod failure;
 mod info;
 mod input;
@@ -48,6 +49,7 @@ macro_rules! subcommands {
 subcommands! {
     info::Info,
     view::View,
+    convert::Convert,
 }
 
 fn main() -> ExitCode {

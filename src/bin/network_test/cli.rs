@@ -303,7 +303,7 @@ mod tests {
             ("network_test -n 0", "0 iterations"),
             ("network_test -b 10 -e 10", "begin 10"),
             ("network_test -s 0", "step 0"),
-            ("network_test -e 4G -s 1G", "3221225472"),
+            ("network_test -e 4G -s 1G", "message length 3G"),
             ("network_test --lengths 1,1", "listed twice"),
             ("network_test -b 1 --lengths 1", "--lengths"),
             ("network_test --geometric 1:8", "BEGIN:END:FACTOR"),

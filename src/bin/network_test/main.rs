@@ -7,7 +7,11 @@ mod cli;
 mod mpi;
 mod progress;
 
-use std::{process::ExitCode, time::Instant};
+use std::{
+    io::Write,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use ::mpi::{
     topology::SimpleCommunicator,
@@ -64,14 +68,17 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() && prints { exit::USAGE } else { exit::SUCCESS })
 }
 
-/// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job.
+/// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job. In one piece
+/// and with a pause, because a launcher may drop what it has not read when the job aborts.
 fn end_the_job_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
+    std::panic::set_hook(Box::new(|panic| {
         let world = SimpleCommunicator::world();
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        eprintln!("network_test: rank {} on {host} panicked; the job ends", world.rank());
+        let trace = std::backtrace::Backtrace::capture();
+        let message = format!("network_test: rank {} on {host}: {panic}; the job ends\n{trace}\n", world.rank());
+        // There is nobody left to tell that this has failed.
+        let _ = std::io::stderr().write_all(message.as_bytes());
+        std::thread::sleep(Duration::from_millis(300));
         world.abort(i32::from(exit::INTERNAL));
     }));
 }
@@ -96,7 +103,7 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator, start: Instant)
         return exit::SUCCESS;
     }
     let mut code = exit::SUCCESS;
-    if root && let Err(error) = plans.iter().try_for_each(|plan| store::check(&plan.prefix(), config.force)) {
+    if root && let Err(error) = plans.iter().try_for_each(check_results) {
         eprintln!("network_test: {error}");
         code = exit::FILES;
     }
@@ -114,6 +121,9 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator, start: Instant)
         Ok(fabric) => fabric,
         Err(error) => abort(world, &error.into()),
     };
+    if args.inject_damage == Some(world.rank() as usize) {
+        fabric.damage_payloads();
+    }
     if args.check_clocks {
         match fabric.check_clocks() {
             Ok(report) if root => print!("{report}"),
@@ -148,7 +158,7 @@ fn measure_into_files(
     world: &SimpleCommunicator,
 ) -> u8 {
     let root = world.rank() as usize == ROOT;
-    let opened = if root { open_results(plan) } else { Ok(None) };
+    let opened = root.then(|| open_results(plan)).transpose();
     let (code, first) = match &opened {
         Ok(opened) => (exit::SUCCESS, opened.as_ref().map_or(0, |(_, first)| *first as u64)),
         Err(error) => {
@@ -161,6 +171,12 @@ fn measure_into_files(
         return code;
     }
     let mut writer = opened.ok().flatten().map(|(writer, _)| writer);
+    if first == plan.lengths().len() {
+        if root && !args.quiet {
+            eprintln!("{}: all {first} lengths are in {}_*.nc already", plan.mode, plan.prefix().display());
+        }
+        return exit::SUCCESS;
+    }
     let mut progress = Progress::new(root, args.quiet);
     let mut show = |event: Event<'_>| {
         progress.show(&event);
@@ -193,11 +209,30 @@ fn told_by_root<T: Equivalence>(world: &SimpleCommunicator, mut word: T) -> T {
     word
 }
 
+/// Whether this run goes on with files that are there. Nothing there is a run that has just begun: a job that is queued
+/// again and again can have the same command line each time.
+fn continues(plan: &Plan) -> bool {
+    plan.config.resume && store::exists(&plan.prefix())
+}
+
+/// Before anything moves: whether the results can be written, or the existing ones continued.
+fn check_results(plan: &Plan) -> Result<(), StoreError> {
+    if continues(plan) {
+        store::resume(&plan.prefix(), &Header::of(plan, provenance())).map(|_| ())
+    } else {
+        store::check(&plan.prefix(), plan.config.force)
+    }
+}
+
 /// The root's result set, new or continued, and the number of the first length to measure.
-fn open_results(plan: &Plan) -> Result<Option<(SetWriter, usize)>, StoreError> {
+fn open_results(plan: &Plan) -> Result<(SetWriter, usize), StoreError> {
     let header = Header::of(plan, provenance());
-    let with_amount = plan.config.precision.is_some();
-    Ok(Some((store::create(&plan.prefix(), &header, plan.config.force, with_amount)?, 0)))
+    if continues(plan) {
+        store::resume(&plan.prefix(), &header)
+    } else {
+        let with_amount = plan.config.precision.is_some();
+        Ok((store::create(&plan.prefix(), &header, plan.config.force, with_amount)?, 0))
+    }
 }
 
 /// Ends the job: the ranks no longer know of each other where they are, so none of them could end by itself.

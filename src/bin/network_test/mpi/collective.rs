@@ -14,10 +14,10 @@ use netmatrix::{
 };
 
 use super::{
+    buffer::{Buffer, touched},
     ffi::{MpiError, Wire},
     largest,
     payload::Payload,
-    sampler::touched,
 };
 
 /// What is exchanged in a collective mode.
@@ -32,7 +32,7 @@ pub(super) trait Collective {
     ) -> Result<(), MpiError>;
 
     /// The message that has come from `source`, in the exchange before.
-    fn come_from<'a>(&'a self, message: &'a Message<'_>, source: Rank) -> &'a [u8];
+    fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8];
 
     /// Barriers before an exchange. The last ones to leave a barrier are late; where the common start is part of the
     /// time, a second one right behind the first makes that less.
@@ -61,7 +61,8 @@ pub(super) struct Ensemble {
     stopping: Stopping,
     warmup: usize,
     verify: bool,
-    data: Vec<u8>,
+    damage: bool,
+    data: Buffer,
     /// Seconds, `[source][sample]`.
     times: Vec<Vec<f64>>,
     /// Damaged payloads, `[source]`.
@@ -70,8 +71,9 @@ pub(super) struct Ensemble {
 }
 
 impl Ensemble {
-    /// With buffers, touched. The error is the number of bytes that are not there.
-    pub(super) fn new(plan: &Plan, me: Rank) -> Result<Self, u64> {
+    /// With buffers, touched. With `damage`, one byte of every payload is spoilt before it is checked. The error is the
+    /// number of bytes that are not there.
+    pub(super) fn new(plan: &Plan, me: Rank, damage: bool) -> Result<Self, u64> {
         let config = &plan.config;
         let iterations = config.iterations as usize;
         let ranks = plan.ranks();
@@ -83,7 +85,8 @@ impl Ensemble {
             stopping: Stopping::of(config),
             warmup: config.warmup as usize,
             verify: config.verify,
-            data: touched(config.longest().0 as usize, 0x55)?,
+            damage,
+            data: Buffer::touched(config.longest().0 as usize, 0x55)?,
             times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
             damaged: vec![0; ranks],
             shares: Shares::default(),
@@ -184,7 +187,7 @@ impl Ensemble {
         count: usize,
         verify: bool,
     ) -> Result<(), MpiError> {
-        let Self { me, ranks, seed, data, times, damaged, .. } = self;
+        let Self { me, ranks, seed, damage, data, times, damaged, .. } = self;
         let (me, seed) = (*me, *seed);
         let data = &mut data[..length];
         for number in 0..count {
@@ -199,7 +202,10 @@ impl Ensemble {
             mode.exchange(wire, &mut message, &mut |source, seconds| times[source].push(seconds))?;
             if verify {
                 for source in root.map_or(0..*ranks, |root| root..root + 1) {
-                    let come = mode.come_from(&message, source);
+                    let come = mode.come_from(&mut message, source);
+                    if let (true, Some(byte)) = (*damage, come.first_mut()) {
+                        *byte ^= 1;
+                    }
                     damaged[source] += u32::from(!payload(source).is(come));
                 }
             }

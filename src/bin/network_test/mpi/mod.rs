@@ -8,6 +8,7 @@
 mod all_to_all;
 mod async_one_to_one;
 mod bcast;
+mod buffer;
 mod clock;
 mod clock_check;
 mod collective;
@@ -38,12 +39,13 @@ use netmatrix::{
 };
 
 use self::{
+    buffer::Buffer,
     clock::Clock,
     collective::{Collective, Ensemble},
     ffi::{MpiError, Window, Wire},
     noise::NoiseMaker,
     pair::Exchange,
-    sampler::{Sampler, touched},
+    sampler::Sampler,
 };
 
 /// Longest host name that travels between ranks, in bytes: what result files can hold.
@@ -78,9 +80,9 @@ impl From<MpiError> for TrafficError {
 
 impl Traffic {
     /// The list of modes: what each exchanges. Collective.
-    fn of(plan: &Plan, wire: &Wire, me: Rank) -> Result<Self, TrafficError> {
+    fn of(plan: &Plan, wire: &Wire, me: Rank, damage: bool) -> Result<Self, TrafficError> {
         let longest = plan.config.longest().0 as usize;
-        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, touched(longest, 0x33)?)?) };
+        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, Buffer::touched(longest, 0x33)?)?) };
         let exchange: Box<dyn Exchange> = match plan.mode {
             Mode::OneToOne | Mode::NoiseBlocking => Box::new(one_to_one::OneToOne),
             Mode::AsyncOneToOne | Mode::Noise => Box::new(async_one_to_one::AsyncOneToOne),
@@ -89,16 +91,16 @@ impl Traffic {
             Mode::Get => Box::new(get::Get(window()?)),
             Mode::AllToAll => {
                 let exchange = all_to_all::AllToAll::new(plan.ranks(), longest)?;
-                return Self::collective(plan, me, Box::new(exchange));
+                let ensemble = Box::new(Ensemble::new(plan, me, damage)?);
+                return Ok(Self::Collective { exchange: Box::new(exchange), ensemble });
             }
-            Mode::Bcast => return Self::collective(plan, me, Box::new(bcast::Bcast)),
+            Mode::Bcast => {
+                let ensemble = Box::new(Ensemble::new(plan, me, damage)?);
+                return Ok(Self::Collective { exchange: Box::new(bcast::Bcast), ensemble });
+            }
         };
         let noise = NoiseMaker::new(plan.config.noise)?;
-        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan)?), noise })
-    }
-
-    fn collective(plan: &Plan, me: Rank, exchange: Box<dyn Collective>) -> Result<Self, TrafficError> {
-        Ok(Self::Collective { exchange, ensemble: Box::new(Ensemble::new(plan, me)?) })
+        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan, damage)?), noise })
     }
 
     fn shares(&self) -> Shares {
@@ -148,6 +150,7 @@ pub struct MpiFabric<'w> {
     me: Rank,
     host: String,
     request: StopRequest,
+    damage: bool,
     stopped: Option<Stop>,
     run: Option<RunState>,
 }
@@ -170,7 +173,12 @@ impl<'w> MpiFabric<'w> {
         let me = world.rank() as Rank;
         let host = host.to_owned();
         let wire = Wire::over(world).map_err(|error| fatal(me, &host, error))?;
-        Ok(Self { world, wire, me, host, request, stopped: None, run: None })
+        Ok(Self { world, wire, me, host, request, damage: false, stopped: None, run: None })
+    }
+
+    /// Spoils payloads that this rank has received before they are checked.
+    pub fn damage_payloads(&mut self) {
+        self.damage = true;
     }
 
     /// A failure that leaves no way to go on: the ranks no longer know of each other where they are.
@@ -214,7 +222,7 @@ impl Fabric for MpiFabric<'_> {
         if largest(self.world, digest) != digest || largest(self.world, !digest) != !digest {
             return Err(FabricError::PlansDiffer);
         }
-        let traffic = Traffic::of(plan, &self.wire, self.me).map_err(|error| match error {
+        let traffic = Traffic::of(plan, &self.wire, self.me, self.damage).map_err(|error| match error {
             TrafficError::Memory(bytes) => {
                 FabricError::Memory { bytes, purpose: "messages and samples", rank: self.me, host: self.host.clone() }
             }
