@@ -31,6 +31,13 @@ use crate::{
 /// machine as well it has to reach the disk, for which the ranks would wait: this often at most.
 const TO_DISK_EVERY: Duration = Duration::from_secs(5);
 
+/// Cells that are turned into bytes for one file after the other: few enough to stay in the cache meanwhile, and enough
+/// for the system to take them in its stride.
+const CELLS_AT_A_TIME: usize = 8192;
+
+/// Bytes of a value.
+const SIZE: usize = size_of::<f64>();
+
 /// The files of a set in writing. Dropping it early leaves files that hold the finished lengths.
 #[derive(Debug)]
 pub struct SetWriter {
@@ -41,8 +48,6 @@ pub struct SetWriter {
     length_index: usize,
     /// First row of it that has not come yet.
     next_row: usize,
-    /// The bytes of the rows at hand.
-    buffer: Vec<u8>,
     to_disk: Instant,
 }
 
@@ -56,7 +61,10 @@ struct Output {
     record_size: u64,
     data: Place,
     length: Place,
+    /// What stands beside the values.
     companions: Vec<(Companion, Place)>,
+    /// The bytes of the cells at hand.
+    buffer: Vec<u8>,
 }
 
 /// A file that is made already, and where it will be found.
@@ -79,7 +87,6 @@ impl SetWriter {
             outputs: outputs?,
             length_index: first,
             next_row: 0,
-            buffer: Vec::new(),
             to_disk: Instant::now(),
         })
     }
@@ -102,20 +109,9 @@ impl SetWriter {
 
     fn append(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), StoreError> {
         self.check_turn(length_index, first_row, rows.len())?;
-        let before = (first_row * self.ranks) as u64;
-        for output in &self.outputs {
-            let statistic = output.statistic;
-            self.buffer.resize(rows.len() * size_of::<f64>(), 0);
-            for (bytes, cell) in self.buffer.chunks_exact_mut(size_of::<f64>()).zip(rows) {
-                let value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
-                bytes.copy_from_slice(&value.to_be_bytes());
-            }
-            output.put(&output.data, length_index, before * 8, &self.buffer)?;
-            for (companion, place) in &output.companions {
-                self.buffer.clear();
-                companion.encode(rows, &mut self.buffer);
-                output.put(place, length_index, before * companion.size(), &self.buffer)?;
-            }
+        for (number, cells) in rows.chunks(CELLS_AT_A_TIME).enumerate() {
+            let first = first_row * self.ranks + number * CELLS_AT_A_TIME;
+            self.outputs.iter_mut().try_for_each(|output| output.write(length_index, first, cells))?;
         }
         self.next_row += rows.len() / self.ranks;
         Ok(())
@@ -168,6 +164,7 @@ impl Output {
             layout.place(name).cloned().ok_or_else(missing)
         };
         let companions = Companion::of_run(header);
+        let beside = |companion: Companion| Some((companion, layout.place(companion.name())?.clone()));
         let output = Self {
             path: path.clone(),
             statistic: *statistic,
@@ -175,13 +172,26 @@ impl Output {
             record_size: layout.record_size,
             data: place(DATA)?,
             length: place(LENGTH)?,
-            companions: companions.filter_map(|one| Some((one, layout.place(one.name())?.clone()))).collect(),
+            companions: companions.filter_map(beside).collect(),
+            buffer: Vec::new(),
             file,
         };
         if layout.records != Some(first as u64) {
             output.set_records(first)?;
         }
         Ok(output)
+    }
+
+    /// Writes cells, of which the first has the number `first`, into a record.
+    fn write(&mut self, record: usize, first: usize, cells: &[Cell]) -> Result<(), StoreError> {
+        encode(self.statistic, cells, &mut self.buffer);
+        self.put(&self.data, record, (first * SIZE) as u64, &self.buffer)?;
+        for (companion, place) in &self.companions {
+            self.buffer.clear();
+            companion.encode(cells, &mut self.buffer);
+            self.put(place, record, first as u64 * companion.size(), &self.buffer)?;
+        }
+        Ok(())
     }
 
     /// Writes `bytes` into a record, `offset` bytes behind the beginning of a variable.
@@ -195,6 +205,24 @@ impl Output {
         let bytes =
             if self.cdf5 { (records as u64).to_be_bytes().to_vec() } else { (records as u32).to_be_bytes().to_vec() };
         self.file.write_all_at(&bytes, b"CDF_".len() as u64).map_err(StoreError::io("write", &self.path))
+    }
+}
+
+/// The values of one statistic as they stand in a file. The statistic is told apart once, not for every cell.
+fn encode(statistic: Statistic, cells: &[Cell], bytes: &mut Vec<u8>) {
+    fn with(cells: &[Cell], bytes: &mut Vec<u8>, value: impl Fn(&Cell) -> f64) {
+        bytes.resize(cells.len() * SIZE, 0);
+        for (bytes, cell) in bytes.chunks_exact_mut(SIZE).zip(cells) {
+            bytes.copy_from_slice(&value(cell).to_be_bytes());
+        }
+    }
+    match statistic {
+        Statistic::Min => with(cells, bytes, |cell| cell.summary.min),
+        Statistic::Average => with(cells, bytes, |cell| cell.summary.average),
+        Statistic::Median => with(cells, bytes, |cell| cell.summary.median),
+        Statistic::Max => with(cells, bytes, |cell| cell.summary.max),
+        Statistic::Deviation => with(cells, bytes, |cell| cell.summary.deviation),
+        Statistic::MeasurementsAmount => with(cells, bytes, |cell| f64::from(cell.samples)),
     }
 }
 
