@@ -3,4 +3,6 @@
 //! Nothing in here opens a file or prints: callers hand over a [`crate::record::Run`] and get plain values, which
 //! [`crate::view`] turns into text and pictures.
 
+pub mod blocks;
 pub mod cluster;
+pub mod distribution;

@@ -101,6 +101,7 @@ pub fn measure(
         ending = Ending::Stopped(Stop::Output);
     }
     times.shares = fabric.shares()?;
+    fabric.finish()?;
     events(Event::End { ending, elapsed: start.elapsed(), times });
     failure.map_or(Ok(ending), |error| Err(MeasureError::Sink(error)))
 }

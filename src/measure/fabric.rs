@@ -39,6 +39,9 @@ pub trait Fabric {
 
     /// What the time since [`Fabric::prepare`] was spent on, over all ranks; meaningful at the root.
     fn shares(&mut self) -> Result<Shares, FabricError>;
+
+    /// Gives back what [`Fabric::prepare`] made.
+    fn finish(&mut self) -> Result<(), FabricError>;
 }
 
 /// Time spent, by purpose, added up over all ranks. With one pair at a time the sum is comparable with the wall time.

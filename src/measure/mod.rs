@@ -5,12 +5,16 @@
 //! faults that is driven by the same code.
 
 mod cells;
+mod clock;
 mod driver;
 mod fabric;
 mod stop;
+mod stopping;
 pub mod synthetic;
 
 pub use cells::{Cells, View};
-pub use driver::{Ending, Event, MeasureError, measure};
+pub use clock::{Bracket, ClockModel};
+pub use driver::{Ending, Event, MeasureError, Times, measure};
 pub use fabric::{Fabric, FabricError, Shares};
 pub use stop::{Stop, StopRequest};
+pub use stopping::Stopping;

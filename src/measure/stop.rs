@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Instant,
 };
@@ -46,7 +46,7 @@ impl fmt::Display for Stop {
 /// Where one process's wish to stop is noted: by a signal handler, or by the clock.
 #[derive(Clone, Debug, Default)]
 pub struct StopRequest {
-    code: Arc<AtomicU8>,
+    signalled: Arc<AtomicBool>,
     deadline: Option<Instant>,
 }
 
@@ -56,15 +56,18 @@ impl StopRequest {
         Self { deadline, ..Self::default() }
     }
 
-    /// Notes a wish. Safe in a signal handler: one atomic store.
-    pub fn ask(&self, stop: Stop) {
-        self.code.fetch_max(stop as u8, Ordering::Relaxed);
+    /// The flag that a signal handler sets.
+    pub fn signal_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.signalled)
     }
 
     /// This process's wish.
     pub fn wish(&self) -> Option<Stop> {
+        if self.signalled.load(Ordering::Relaxed) {
+            return Some(Stop::Signal);
+        }
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        Stop::from_code(self.code.load(Ordering::Relaxed)).or(late.then_some(Stop::TimeLimit))
+        late.then_some(Stop::TimeLimit)
     }
 }
 
@@ -79,8 +82,7 @@ mod tests {
         let request = StopRequest::default();
         let handler = request.clone();
         assert_eq!(request.wish(), None);
-        handler.ask(Stop::Signal);
-        handler.ask(Stop::TimeLimit);
+        handler.signal_flag().store(true, Ordering::Relaxed);
         assert_eq!(request.wish(), Some(Stop::Signal));
     }
 

@@ -107,6 +107,8 @@ pub struct Config {
     pub verify: bool,
     /// End, resumable, after this time. Default: none.
     pub time_limit: Option<Duration>,
+    /// How long a partner may take to answer before a pair's cells are given up. Default: 60 s.
+    pub patience: Duration,
     /// Replace existing results. Default: no.
     pub force: bool,
     /// Continue an unfinished run. Default: no.
@@ -129,6 +131,7 @@ impl Default for Config {
             seed: 1,
             verify: false,
             time_limit: None,
+            patience: Duration::from_secs(60),
             force: false,
             resume: false,
         }

@@ -6,6 +6,7 @@
 mod config;
 mod estimate;
 mod mode;
+mod noise;
 mod pairing;
 mod schedule;
 mod sweep;
@@ -16,6 +17,8 @@ pub use mode::{Mode, ParseModeError, Side};
 pub(crate) use schedule::rng;
 pub use schedule::{Pair, Round, RoundKind, Rounds, Schedule};
 pub use sweep::{MAX_LENGTH, MAX_LENGTHS, Sweep, SweepError};
+
+use std::path::PathBuf;
 
 use crate::units::{Bytes, Hosts};
 
@@ -50,6 +53,16 @@ impl Plan {
     /// The message lengths, ascending.
     pub fn lengths(&self) -> &[Bytes] {
         self.config.sweep.lengths()
+    }
+
+    /// Where this run's files go: the launch's prefix, with the mode where it measures several.
+    pub fn prefix(&self) -> PathBuf {
+        let mut prefix = self.config.prefix.clone().into_os_string();
+        if self.config.modes.len() > 1 {
+            prefix.push("_");
+            prefix.push(self.mode.name());
+        }
+        prefix.into()
     }
 
     /// How cells of this plan's mode are timed; `None` where the mode needs no choice (a round trip, a collective).

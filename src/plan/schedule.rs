@@ -443,7 +443,7 @@ mod tests {
             for rank in 0..plan.ranks() {
                 let partners = met.iter().filter(|pair| pair.0 == rank).count();
                 prop_assert!(partners <= sample);
-                if plan.ranks() % 2 == 0 && hosts % 2 == 0 && width % 2 == 0 {
+                if plan.ranks().is_multiple_of(2) && hosts.is_multiple_of(2) && width.is_multiple_of(2) {
                     prop_assert_eq!(partners, sample.min(plan.ranks() - 1));
                 }
             }

@@ -55,6 +55,11 @@ impl State {
         TABLE.iter().find(|line| line.1 == id).map(|line| line.0)
     }
 
+    /// What a value alone tells: it is there, or it is missing for a reason that nobody kept.
+    pub fn of_value(value: f64) -> Self {
+        if value.is_nan() { Self::Failed } else { Self::Measured }
+    }
+
     /// Name in files and reports, one word.
     pub fn name(self) -> &'static str {
         self.line().2
@@ -70,22 +75,26 @@ pub struct Cell {
     pub samples: u32,
     /// Why so many, or none.
     pub state: State,
+    /// How many payloads arrived damaged; 0 where they were not checked.
+    pub damaged: u32,
+    /// On synchronised clocks: how far off the clocks may have been, in seconds.
+    pub clock_bound: Option<f64>,
 }
 
 impl Cell {
     /// A cell that was measured.
     pub fn measured(summary: Summary, samples: u32, state: State) -> Self {
-        Self { summary, samples, state }
+        Self { summary, samples, state, damaged: 0, clock_bound: None }
     }
 
     /// A cell without samples.
     pub fn missing(state: State) -> Self {
-        Self { summary: Summary::MISSING, samples: 0, state }
+        Self::measured(Summary::MISSING, 0, state)
     }
 
     /// A cell that is 0 by definition: the diagonal where nothing is sent to oneself.
     pub fn zero() -> Self {
-        Self { summary: Summary::ZERO, samples: 0, state: State::Measured }
+        Self::measured(Summary::ZERO, 0, State::Measured)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{BoxError, Cell, Header, Run, Sink, Statistic};
+use super::{BoxError, Cell, Header, Run, Sink, State, Statistic};
 use crate::units::Bytes;
 
 /// A [`Sink`] that keeps what it is given, and the [`Run`] that comes of it.
@@ -16,9 +16,13 @@ pub struct MemoryRun {
 }
 
 impl MemoryRun {
-    /// Without any length yet.
+    /// Without any length yet; every statistic will be there.
     pub fn new(header: Header) -> Self {
-        let statistics = Statistic::all().collect();
+        Self::with_statistics(header, Statistic::all().collect())
+    }
+
+    /// Without any length yet, for cells of which only these statistics are known.
+    pub fn with_statistics(header: Header, statistics: Vec<Statistic>) -> Self {
         Self { header, statistics, lengths: Vec::new(), cells: Vec::new() }
     }
 
@@ -75,6 +79,15 @@ impl Run for MemoryRun {
         let cells = &self.cells[length_index][rows.start * ranks..rows.end * ranks];
         for (value, cell) in values.iter_mut().zip(cells) {
             *value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+        }
+        Ok(())
+    }
+
+    fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
+        let ranks = self.ranks();
+        let cells = &self.cells[length_index][rows.start * ranks..rows.end * ranks];
+        for (state, cell) in states.iter_mut().zip(cells) {
+            *state = cell.state;
         }
         Ok(())
     }

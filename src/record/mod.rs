@@ -63,6 +63,11 @@ pub trait Run {
         values: &mut [f64],
     ) -> Result<(), BoxError>;
 
+    /// Reads why the cells of the given rows have the samples they have, `[row][destination]`.
+    fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
+        states_of_values(self, length_index, rows, states)
+    }
+
     /// Number of ranks: matrices have as many rows and columns.
     fn ranks(&self) -> usize {
         self.header().hosts.ranks()
@@ -79,4 +84,21 @@ pub trait Run {
         self.read_rows(statistic, length_index, 0..self.ranks(), matrix.values_mut())?;
         Ok(matrix)
     }
+}
+
+/// The states of the given rows, `[row][destination]`, as far as values tell them: for runs that keep no states.
+pub fn states_of_values<R: Run + ?Sized>(
+    run: &R,
+    length_index: usize,
+    rows: Range<usize>,
+    states: &mut [State],
+) -> Result<(), BoxError> {
+    let mut values = vec![f64::NAN; states.len()];
+    if let Some(&statistic) = run.statistics().first() {
+        run.read_rows(statistic, length_index, rows, &mut values)?;
+    }
+    for (state, value) in states.iter_mut().zip(values) {
+        *state = State::of_value(value);
+    }
+    Ok(())
 }

@@ -1,1 +1,39 @@
-//! Runs to files and back. The only module that knows NetCDF.
+//! Runs to files and back.
+//!
+//! In: a [`Header`](crate::record::Header) and rows of cells, from a measurement or from another file. Out: a result set,
+//! `<prefix>_{min,average,median,max,deviation}.nc` and `<prefix>_hosts.txt`; and from such files a
+//! [`Run`](crate::record::Run) that is read in parts. Files of network_tests2 are read as well, and turned our way round:
+//! row = source, column = destination.
+//!
+//! * [`check`], [`create`]: a new set, written row by row, safe length by length;
+//! * [`open`]: a set, from its prefix or any of its files;
+//! * [`write_run`]: any run to a new set.
+//!
+//! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing, but
+//! for the statistics of files that hold every single delay; and it decides nothing about what is measured.
+
+mod chars;
+mod classic;
+mod compare;
+mod copy;
+mod create;
+mod definition;
+mod description;
+mod error;
+mod file;
+mod legacy;
+mod paths;
+mod reader;
+mod schema;
+mod values;
+mod writer;
+
+pub use copy::write_run;
+pub use create::create;
+pub use error::StoreError;
+pub use paths::check;
+pub use reader::{ResultSet, open};
+pub use writer::SetWriter;
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ impl FromStr for Bytes {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 4] = [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
-        let exact = UNITS.iter().find(|(size, _)| self.0 >= *size && self.0 % size == 0);
+        let exact = UNITS.iter().find(|(size, _)| self.0 >= *size && self.0.is_multiple_of(*size));
         match exact {
             Some((size, unit)) => f.pad(&format!("{}{unit}", self.0 / size)),
             None => f.pad(&self.0.to_string()),

@@ -4,12 +4,13 @@
 //! This module imports nothing else of the library and decides nothing.
 
 mod bytes;
+pub mod hostlist;
 mod hosts;
 mod time;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use hosts::Hosts;
-pub use time::Seconds;
+pub use time::{ParseSecondsError, Seconds};
 
 /// Number of an MPI process in the world communicator, from 0.
 pub type Rank = usize;

@@ -1,6 +1,6 @@
 //! Times in seconds.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 /// A time in seconds, printed with three significant digits and the unit that fits: `12.3 us`. NaN is "missing".
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -28,9 +28,43 @@ impl fmt::Display for Seconds {
     }
 }
 
+/// A text that is not a time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a time: write 1.5us, 20 ms, 3e-6s or 3e-6 (units are s, ms, us and ns)")]
+pub struct ParseSecondsError(String);
+
+/// Reads what `Display` wrote, and a plain number as seconds.
+impl FromStr for Seconds {
+    type Err = ParseSecondsError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)];
+        let trimmed = text.trim();
+        let with_unit = |(unit, scale): &(&'static str, f64)| Some((trimmed.strip_suffix(*unit)?, *scale));
+        let (number, scale) = UNITS.iter().find_map(with_unit).unwrap_or((trimmed, 1.0));
+        match number.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Self(number * scale)),
+            _ => Err(ParseSecondsError(text.to_owned())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_what_people_type() {
+        for (text, seconds) in
+            [("1.5us", 1.5e-6), ("20 ms", 20e-3), ("3e-6", 3e-6), ("3e-6s", 3e-6), ("0", 0.0), ("7ns", 7e-9)]
+        {
+            let read = text.parse::<Seconds>().unwrap().0;
+            assert!((read - seconds).abs() <= 1e-12 * seconds, "{text}: {read}");
+        }
+        for text in ["", "us", "1.5 km", "NaN", "inf s", "1,5us"] {
+            assert_eq!(text.parse::<Seconds>(), Err(ParseSecondsError(text.to_owned())));
+        }
+    }
 
     #[test]
     fn prints_three_digits_and_the_unit_that_fits() {

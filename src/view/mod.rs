@@ -2,3 +2,25 @@
 //!
 //! Views compute nothing but layout: every number comes from [`crate::record`] or [`crate::analysis`]. They open no
 //! file and know no terminal beyond the width and the colours they are told.
+
+pub mod bars;
+mod colour;
+pub mod heatmap;
+pub mod info;
+mod scale;
+mod table;
+
+pub use colour::Colours;
+pub use scale::{Scale, ScaleKind};
+pub use table::Table;
+
+use crate::{record::Statistic, units::Seconds};
+
+/// A value of a statistic for people: a time with its unit, or a number of samples.
+pub fn amount(statistic: Statistic, value: f64) -> String {
+    match statistic {
+        Statistic::MeasurementsAmount if value.is_nan() => Seconds(value).to_string(),
+        Statistic::MeasurementsAmount => value.to_string(),
+        _ => Seconds(value).to_string(),
+    }
+}

@@ -14,9 +14,9 @@ use std::{ops::Range, time::Duration};
 
 use rand_distr::{Distribution, LogNormal};
 
-use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View};
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping, View};
 use crate::{
-    plan::{Config, Mode, Pair, Plan, Round, RoundKind, Timing},
+    plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::{Cell, State},
     stats::{Summary, median},
     units::{Bytes, Rank},
@@ -59,9 +59,10 @@ impl Synthetic {
         self.simulated
     }
 
-    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all.
-    fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> f64 {
-        let Config { iterations, warmup, .. } = plan.config;
+    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all, and why it
+    /// was not more.
+    fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> (f64, State) {
+        let warmup = plan.config.warmup;
         let machine = &self.machine;
         let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, source, destination);
         let sigma = machine.sigma_between(source, destination);
@@ -82,10 +83,15 @@ impl Synthetic {
         let mut draw = |clean: f64| clean * scatter.sample(&mut rng) * machine.tail(&mut rng);
         self.samples.clear();
         let mut passed = 0.0;
-        for _ in 0..iterations {
-            let sample = draw(announcement + clean);
-            passed += sample;
-            self.samples.push(sample);
+        let mut stopping = Stopping::of(&plan.config);
+        let mut precise = false;
+        while !precise && stopping.next_batch(self.samples.len()) > 0 {
+            for _ in 0..stopping.next_batch(self.samples.len()) {
+                let sample = draw(announcement + clean);
+                passed += sample;
+                self.samples.push(sample);
+            }
+            precise = stopping.is_precise(&self.samples);
         }
         if plan.timing() == Some(Timing::Transfer) {
             let zero = one_way(source, destination, Bytes(0)) + back;
@@ -94,7 +100,7 @@ impl Synthetic {
             let half = median(&mut zeros) / 2.0;
             self.samples.iter_mut().for_each(|sample| *sample -= half.min(*sample / 2.0));
         }
-        passed + f64::from(warmup) * (clean + announcement)
+        (passed + f64::from(warmup) * (clean + announcement), stopping.state(precise))
     }
 
     /// Measures one cell; returns the time that passes.
@@ -103,9 +109,9 @@ impl Synthetic {
             cells.set(from, to, Cell::missing(State::TimedOut));
             return 0.0;
         }
-        let passed = self.sample(plan, from, to, length, share);
+        let (passed, state) = self.sample(plan, from, to, length, share);
         let count = self.samples.len() as u32;
-        cells.set(from, to, Cell::measured(Summary::of(&mut self.samples), count, State::Measured));
+        cells.set(from, to, Cell::measured(Summary::of(&mut self.samples), count, state));
         passed
     }
 }
@@ -178,6 +184,10 @@ impl Fabric for Synthetic {
 
     fn shares(&mut self) -> Result<Shares, FabricError> {
         Ok(Shares { timed: Duration::try_from_secs_f64(self.simulated).unwrap_or(Duration::MAX), ..Shares::default() })
+    }
+
+    fn finish(&mut self) -> Result<(), FabricError> {
+        Ok(())
     }
 }
 

@@ -138,7 +138,7 @@ fn a_wish_to_stop_gives_up_the_length_at_hand() {
     let mut fabric = Synthetic::new(machine).stopping_on(request.clone());
     let mut stop_after_three = |event: crate::measure::Event<'_>| {
         if matches!(event, crate::measure::Event::LengthFinished { index: 2, .. }) {
-            request.ask(Stop::Signal);
+            request.signal_flag().store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
     let ending = measure(&plan, &mut fabric, Some(&mut run), 0, &request, &mut stop_after_three).unwrap();

@@ -4,6 +4,10 @@
 //! slice gives NaN. A NaN among the samples is a missing sample and takes no part. This module imports nothing of the
 //! library and keeps nothing.
 
+mod interval;
+
+pub use interval::MedianInterval;
+
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 
 /// The five statistics of one cell, in the unit of its samples. All NaN: there was no sample.

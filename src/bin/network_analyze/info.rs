@@ -1,0 +1,64 @@
+//! `info`: what is in a run, and is it complete?
+
+use std::path::PathBuf;
+
+use netmatrix::{
+    analysis::distribution::{self, Distribution},
+    exit,
+    record::Statistic,
+    view,
+};
+
+use super::{
+    failure::{Failure, Outcome},
+    input::Input,
+    output::{self, Format},
+};
+
+/// Lengths in the table of a long sweep.
+const MOST_LENGTHS: usize = 16;
+
+/// Say what was measured, where and how, whether it is complete, how values are distributed
+#[derive(clap::Args)]
+pub struct Info {
+    /// Prefix of a result set, any file of it, or a .txt or .csv file
+    run: PathBuf,
+
+    /// Statistic whose distribution over all pairs is shown
+    #[arg(long, default_value_t = Statistic::Median)]
+    statistic: Statistic,
+
+    /// Show every message length, however many there are (json always does)
+    #[arg(long)]
+    all: bool,
+
+    /// Form of the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+impl Info {
+    /// Prints the description.
+    pub fn run(self) -> Outcome {
+        let input = Input::open_quietly(&self.run)?;
+        let run = &*input.run;
+        input.require(self.statistic)?;
+        let count = run.lengths().len();
+        let most = if self.all || self.format == Format::Json { count } else { MOST_LENGTHS };
+        let table = distribution::spread(count, most).into_iter();
+        let table: Result<Vec<_>, _> = table.map(|index| Distribution::of(run, self.statistic, index)).collect();
+        let info = view::info::Info {
+            header: run.header(),
+            lengths: run.lengths(),
+            statistics: run.statistics(),
+            notices: &input.notices,
+            statistic: self.statistic,
+            table: &table.map_err(Failure::files)?,
+        };
+        match self.format {
+            Format::Text => output::print(|out| info.write(out))?,
+            Format::Json => output::print_json(&info.document())?,
+        }
+        Ok(exit::SUCCESS)
+    }
+}

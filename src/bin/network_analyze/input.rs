@@ -1,0 +1,145 @@
+//! The run that a subcommand works on: a result set by its prefix or any of its files.
+//!
+//! Every subcommand opens its input here, so that all of them take the same files and say the same about bad ones.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use anyhow::anyhow;
+
+use netmatrix::{
+    record::{Run, Statistic},
+    store::{self, StoreError},
+    units::Bytes,
+};
+
+use super::{failure::Failure, output};
+
+/// An opened run.
+pub struct Input {
+    /// What was asked for.
+    pub path: PathBuf,
+    /// The run.
+    pub run: Box<dyn Run>,
+    /// What is unusual about its files.
+    pub notices: Vec<String>,
+}
+
+/// Most names of runs that an error lists.
+const MOST_NAMES: usize = 8;
+
+/// Least similarity (Jaro-Winkler) of a name that may have been meant.
+const SIMILAR: f64 = 0.8;
+
+impl Input {
+    /// Opens a run, and notes on standard error what is unusual about it.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let input = Self::open_quietly(path)?;
+        input.notices.iter().for_each(|notice| output::note(notice));
+        Ok(input)
+    }
+
+    /// Opens a run for a subcommand that tells the notices itself.
+    pub fn open_quietly(path: &Path) -> Result<Self, Failure> {
+        match store::open(path) {
+            Ok(set) => Ok(Self { path: path.to_owned(), notices: set.notices().to_vec(), run: Box::new(set) }),
+            Err(error) => Err(explained(error, path)),
+        }
+    }
+
+    /// Fails unless the run has a statistic.
+    pub fn require(&self, statistic: Statistic) -> Result<(), Failure> {
+        let there = self.run.statistics();
+        if there.contains(&statistic) {
+            return Ok(());
+        }
+        let names: Vec<_> = there.iter().map(|statistic| statistic.name()).collect();
+        let names = names.join(", ");
+        Err(Failure::files(format!("`{}` has no {statistic}: it has {names}", self.path.display())))
+    }
+
+    /// Number of the finished length nearest to `wanted`, else of the longest. Notes on standard error where it is
+    /// another than the wanted one.
+    pub fn length_index(&self, wanted: Option<Bytes>) -> Result<usize, Failure> {
+        let lengths = self.run.lengths();
+        let Some(last) = lengths.len().checked_sub(1) else {
+            let path = self.path.display();
+            return Err(Failure::files(format!(
+                "`{path}` has no finished message length yet: there is nothing to show"
+            )));
+        };
+        let Some(wanted) = wanted else { return Ok(last) };
+        let index = (0..=last).min_by_key(|&index| lengths[index].0.abs_diff(wanted.0)).unwrap_or(last);
+        if lengths[index] != wanted {
+            output::note(&format!("{wanted} bytes were not measured; the nearest length is {}", lengths[index]));
+        }
+        Ok(index)
+    }
+}
+
+/// A failure to open, with the runs that are there instead if there is none of this name.
+fn explained(error: StoreError, path: &Path) -> Failure {
+    let is_missing = matches!(error, StoreError::NotFound { .. });
+    let error = anyhow::Error::new(error);
+    Failure::Files(match nearby(path) {
+        Some(advice) if is_missing => anyhow!("{error}; {advice}"),
+        _ => error,
+    })
+}
+
+/// What could have been meant by a name that leads to no run.
+fn nearby(path: &Path) -> Option<String> {
+    let folder = if path.is_dir() { path } else { path.parent()? };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = folder.read_dir() else {
+        return Some(format!("there is no folder `{}` that can be read", folder.display()));
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let runs: BTreeSet<String> = names.filter_map(|name| run_of(&name)).collect();
+    if runs.is_empty() {
+        return Some(format!("there is no run in `{}` at all", folder.display()));
+    }
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let similarity = |name: &String| strsim::jaro_winkler(name, &wanted);
+    let best = runs.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
+    if !path.is_dir() && similarity(best) >= SIMILAR {
+        return Some(format!("is `{}` meant?", folder.join(best).display()));
+    }
+    let mut list = runs.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if runs.len() > MOST_NAMES {
+        list += ", ...";
+    }
+    Some(format!("the runs in `{}` are {list}", folder.display()))
+}
+
+/// The prefix of the run to which a file of this name seems to belong, or a file that is a run by itself.
+fn run_of(name: &str) -> Option<String> {
+    let prefix = Statistic::all().find_map(|statistic| name.strip_suffix(&format!("_{statistic}.nc")));
+    let alone =
+        || (name.ends_with(".csv") || (name.ends_with(".txt") && !name.ends_with("_hosts.txt"))).then_some(name);
+    prefix.or_else(alone).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_may_have_been_meant_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let advice = |name: &str| nearby(&folder.path().join(name)).unwrap();
+        assert!(advice("network").contains("no run in"), "{}", advice("network"));
+        for file in ["network_median.nc", "network_min.nc", "network_hosts.txt", "old.csv", "README.md"] {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        assert!(advice("netwrok").ends_with("network` meant?"), "{}", advice("netwrok"));
+        assert!(advice("xyz").ends_with("are `network`, `old.csv`"), "{}", advice("xyz"));
+        assert!(advice("none/network").contains("no folder"), "{}", advice("none/network"));
+        let of_folder = nearby(folder.path()).unwrap();
+        assert!(of_folder.ends_with("are `network`, `old.csv`"), "{of_folder}");
+    }
+}

@@ -1,0 +1,37 @@
+//! bcast: one rank broadcasts to all.
+//!
+//! A cell is the time from the common start to the return at the destination; that of the root to itself is the time
+//! after which the root goes on. The common start is a barrier: who leaves it late has a shorter time.
+
+use netmatrix::units::Rank;
+
+use super::{
+    collective::{Collective, Message},
+    ffi::{MpiError, Wire},
+};
+
+/// The exchange of the mode bcast.
+pub(super) struct Bcast;
+
+impl Collective for Bcast {
+    fn exchange(
+        &mut self,
+        wire: &Wire,
+        message: &mut Message<'_>,
+        arrived: &mut dyn FnMut(Rank, f64),
+    ) -> Result<(), MpiError> {
+        let root = message.root.unwrap_or(message.me);
+        let start = mpi::time();
+        wire.broadcast(message.data, root)?;
+        arrived(root, mpi::time() - start);
+        Ok(())
+    }
+
+    fn come_from<'a>(&'a self, message: &'a Message<'_>, _source: Rank) -> &'a [u8] {
+        message.data
+    }
+
+    fn barriers(&self) -> usize {
+        2
+    }
+}

@@ -1,0 +1,190 @@
+//! Collective modes: all ranks take part in each exchange, and every rank's clock measures what reaches it.
+//!
+//! In: a [`Collective`], one small file per mode. Out: this rank's column of the matrix, or one cell of it.
+
+use std::time::Instant;
+
+use mpi::topology::SimpleCommunicator;
+use netmatrix::{
+    measure::{Cells, Shares, Stopping},
+    plan::Plan,
+    record::{Cell, State},
+    stats::Summary,
+    units::{Bytes, Rank},
+};
+
+use super::{
+    ffi::{MpiError, Wire},
+    largest,
+    payload::Payload,
+    sampler::touched,
+};
+
+/// What is exchanged in a collective mode.
+pub(super) trait Collective {
+    /// One exchange, begun by all at once. For each source whose message reaches this rank, `arrived` is called with
+    /// the source and the seconds since this rank's start.
+    fn exchange(
+        &mut self,
+        wire: &Wire,
+        message: &mut Message<'_>,
+        arrived: &mut dyn FnMut(Rank, f64),
+    ) -> Result<(), MpiError>;
+
+    /// The message that has come from `source`, in the exchange before.
+    fn come_from<'a>(&'a self, message: &'a Message<'_>, source: Rank) -> &'a [u8];
+
+    /// Barriers before an exchange. The last ones to leave a barrier are late; where the common start is part of the
+    /// time, a second one right behind the first makes that less.
+    fn barriers(&self) -> usize;
+}
+
+/// The message of a rank.
+pub(super) struct Message<'a> {
+    pub(super) me: Rank,
+    /// Whose message it is, if only one rank sends.
+    pub(super) root: Option<Rank>,
+    pub(super) data: &'a mut [u8],
+}
+
+/// The number that stands for "all ranks" in payloads.
+const ALL: Rank = Rank::MAX;
+
+/// Samples, buffers and settings of collective modes, which last for a run.
+pub(super) struct Ensemble {
+    me: Rank,
+    ranks: usize,
+    seed: u64,
+    stopping: Stopping,
+    warmup: usize,
+    verify: bool,
+    data: Vec<u8>,
+    /// Seconds, `[source][sample]`.
+    times: Vec<Vec<f64>>,
+    /// Damaged payloads, `[source]`.
+    damaged: Vec<u32>,
+    shares: Shares,
+}
+
+impl Ensemble {
+    /// With buffers, touched. The error is the number of bytes that are not there.
+    pub(super) fn new(plan: &Plan, me: Rank) -> Result<Self, u64> {
+        let config = &plan.config;
+        let iterations = config.iterations as usize;
+        let ranks = plan.ranks();
+        let room = iterations.max(config.warmup as usize);
+        Ok(Self {
+            me,
+            ranks,
+            seed: config.seed,
+            stopping: Stopping::of(config),
+            warmup: config.warmup as usize,
+            verify: config.verify,
+            data: touched(config.longest().0 as usize, 0x55)?,
+            times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
+            damaged: vec![0; ranks],
+            shares: Shares::default(),
+        })
+    }
+
+    /// Time spent since the beginning of the run. All ranks measure at once: one of them stands for all.
+    pub(super) fn shares(&self) -> Shares {
+        if self.me == 0 { self.shares } else { Shares::default() }
+    }
+
+    /// Measures one round: all roots at once, or the given one. Collective.
+    pub(super) fn round(
+        &mut self,
+        world: &SimpleCommunicator,
+        wire: &Wire,
+        mode: &mut dyn Collective,
+        root: Option<Rank>,
+        length: Bytes,
+        cells: &mut Cells,
+    ) {
+        let outcome = self.samples(world, wire, mode, root, length.0 as usize);
+        let reducing = Instant::now();
+        for source in root.map_or(0..self.ranks, |root| root..root + 1) {
+            let cell = match &outcome {
+                Ok(precise) => self.cell(source, *precise),
+                Err(_) => Cell::missing(State::Failed),
+            };
+            cells.set(source, self.me, cell);
+        }
+        self.shares.reducing += reducing.elapsed();
+    }
+
+    fn cell(&mut self, source: Rank, precise: bool) -> Cell {
+        let samples = self.times[source].len() as u32;
+        let summary = Summary::of(&mut self.times[source]);
+        let damaged = self.damaged[source];
+        let state = if damaged > 0 { State::Damaged } else { self.stopping.state(precise) };
+        Cell { damaged, ..Cell::measured(summary, samples, state) }
+    }
+
+    /// Leaves the samples in `self.times`; whether all of them are as precise as asked for.
+    fn samples(
+        &mut self,
+        world: &SimpleCommunicator,
+        wire: &Wire,
+        mode: &mut dyn Collective,
+        root: Option<Rank>,
+        length: usize,
+    ) -> Result<bool, MpiError> {
+        let begin = Instant::now();
+        self.exchanges(wire, mode, root, length, self.warmup, false)?;
+        self.times.iter_mut().for_each(Vec::clear);
+        self.damaged.fill(0);
+        let warm = Instant::now();
+        self.shares.warmup += warm - begin;
+        let mut done = 0;
+        let mut precise = false;
+        loop {
+            let batch = self.stopping.next_batch(done);
+            if batch == 0 || precise {
+                break;
+            }
+            self.exchanges(wire, mode, root, length, batch, self.verify)?;
+            done += batch;
+            if self.stopping.is_adaptive() {
+                let Self { times, stopping, .. } = self;
+                let imprecise = times.iter().filter(|times| !times.is_empty()).any(|times| !stopping.is_precise(times));
+                precise = largest(world, u64::from(imprecise)) == 0;
+            }
+        }
+        self.shares.timed += warm.elapsed();
+        Ok(precise)
+    }
+
+    fn exchanges(
+        &mut self,
+        wire: &Wire,
+        mode: &mut dyn Collective,
+        root: Option<Rank>,
+        length: usize,
+        count: usize,
+        verify: bool,
+    ) -> Result<(), MpiError> {
+        let Self { me, ranks, seed, data, times, damaged, .. } = self;
+        let (me, seed) = (*me, *seed);
+        let data = &mut data[..length];
+        for number in 0..count {
+            let payload = |from| Payload { seed, from, to: ALL, length, exchange: number as u64 };
+            if verify {
+                if root.is_none_or(|root| root == me) { payload(me).fill(data) } else { data.fill(0) }
+            }
+            for _ in 0..mode.barriers() {
+                wire.barrier()?;
+            }
+            let mut message = Message { me, root, data: &mut *data };
+            mode.exchange(wire, &mut message, &mut |source, seconds| times[source].push(seconds))?;
+            if verify {
+                for source in root.map_or(0..*ranks, |root| root..root + 1) {
+                    let come = mode.come_from(&message, source);
+                    damaged[source] += u32::from(!payload(source).is(come));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,371 @@
+//! The only unsafe code of the program: MPI calls whose return codes are checked.
+//!
+//! rsmpi's own calls drop the return code, because errors end the program by default. On the communicator of a
+//! [`Wire`] they do not: a failed exchange becomes a missing cell. What is timed goes through here, control messages
+//! between exchanges included; collective bookkeeping uses rsmpi and still ends the program on errors.
+//!
+//! Every function blocks until MPI has let go of the buffers that it was given, so no borrow outlives a call.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use mpi::{
+    ffi,
+    raw::AsRaw,
+    topology::SimpleCommunicator,
+    traits::{Communicator, Equivalence},
+};
+use netmatrix::units::Rank;
+
+/// A call to MPI that returned an error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call}: {text}")]
+pub struct MpiError {
+    /// Name of the MPI function.
+    pub call: &'static str,
+    /// What MPI says.
+    pub text: String,
+}
+
+/// Message tag.
+pub type Tag = i32;
+
+/// A communicator on which errors return, and the type of its messages: bytes.
+pub struct Wire {
+    /// Owns the communicator; `raw` is its handle.
+    _communicator: SimpleCommunicator,
+    raw: ffi::MPI_Comm,
+    byte: ffi::MPI_Datatype,
+}
+
+fn check(call: &'static str, code: c_int) -> Result<(), MpiError> {
+    if code == 0 { Ok(()) } else { Err(error(call, code)) }
+}
+
+#[cold]
+fn error(call: &'static str, code: c_int) -> MpiError {
+    // MPI_MAX_ERROR_STRING is 256 in Open MPI and 512 or 1024 in MPICH and its descendants.
+    let mut text = [0u8; 4096];
+    let mut length: c_int = 0;
+    // SAFETY: the buffer is longer than any implementation's MPI_MAX_ERROR_STRING, and MPI is initialised.
+    let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut length) } == 0;
+    let text = match usize::try_from(length) {
+        Ok(length) if known && length <= text.len() => String::from_utf8_lossy(&text[..length]).into_owned(),
+        _ => format!("error code {code}"),
+    };
+    MpiError { call, text }
+}
+
+fn count(bytes: usize) -> c_int {
+    c_int::try_from(bytes).expect("the plan allows no message beyond a C int")
+}
+
+fn rank(rank: Rank) -> c_int {
+    c_int::try_from(rank).expect("MPI numbers ranks with a C int")
+}
+
+impl Wire {
+    /// A communicator of its own over the ranks of `world`. Collective.
+    pub fn over(world: &SimpleCommunicator) -> Result<Self, MpiError> {
+        let communicator = world.duplicate();
+        let raw = communicator.as_raw();
+        // SAFETY: `raw` is the live communicator that was made above; the handler is MPI's own constant.
+        let code = unsafe { ffi::MPI_Comm_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN) };
+        check("MPI_Comm_set_errhandler", code)?;
+        Ok(Self { _communicator: communicator, raw, byte: u8::equivalent_datatype().as_raw() })
+    }
+
+    /// Blocking send.
+    #[inline]
+    pub fn send(&self, data: &[u8], to: Rank, tag: Tag) -> Result<(), MpiError> {
+        // SAFETY: pointer and count describe `data`, which is borrowed until the call returns.
+        let code =
+            unsafe { ffi::MPI_Send(data.as_ptr().cast(), count(data.len()), self.byte, rank(to), tag, self.raw) };
+        check("MPI_Send", code)
+    }
+
+    /// Blocking receive of at most `data.len()` bytes; a longer message is an error.
+    #[inline]
+    pub fn receive(&self, data: &mut [u8], from: Rank, tag: Tag) -> Result<(), MpiError> {
+        // SAFETY: pointer and count describe `data`, which is borrowed mutably until the call returns; the status is
+        // MPI's own constant for "not wanted".
+        let code = unsafe {
+            ffi::MPI_Recv(
+                data.as_mut_ptr().cast(),
+                count(data.len()),
+                self.byte,
+                rank(from),
+                tag,
+                self.raw,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        check("MPI_Recv", code)
+    }
+
+    /// Receives while `go_on` says so; `Ok(false)` where it gave up and no message will be taken any more.
+    pub fn receive_while(
+        &self,
+        data: &mut [u8],
+        from: Rank,
+        tag: Tag,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<bool, MpiError> {
+        // SAFETY: `data` is borrowed mutably until the request is complete or cancelled, which is so before each return
+        // that follows a successful MPI_Irecv; the request handle lives on this stack frame.
+        unsafe {
+            let mut request = ffi::RSMPI_REQUEST_NULL;
+            let pointer = data.as_mut_ptr().cast();
+            let code = ffi::MPI_Irecv(pointer, count(data.len()), self.byte, rank(from), tag, self.raw, &mut request);
+            check("MPI_Irecv", code)?;
+            loop {
+                let mut done: c_int = 0;
+                check("MPI_Test", ffi::MPI_Test(&mut request, &mut done, ffi::RSMPI_STATUS_IGNORE))?;
+                if done != 0 {
+                    return Ok(true);
+                }
+                if !go_on() {
+                    break;
+                }
+            }
+            check("MPI_Cancel", ffi::MPI_Cancel(&mut request))?;
+            let mut status: ffi::MPI_Status = std::mem::zeroed();
+            check("MPI_Wait", ffi::MPI_Wait(&mut request, &mut status))?;
+            // A message that came in between has been received all the same.
+            let mut cancelled: c_int = 0;
+            check("MPI_Test_cancelled", ffi::MPI_Test_cancelled(&status, &mut cancelled))?;
+            Ok(cancelled == 0)
+        }
+    }
+
+    /// Sends to one rank while receiving as much from another.
+    #[inline]
+    pub fn shift(&self, out: &[u8], to: Rank, into: &mut [u8], from: Rank, tag: Tag) -> Result<(), MpiError> {
+        // SAFETY: pointers and counts describe `out` and `into`, which are borrowed until the call returns.
+        let code = unsafe {
+            ffi::MPI_Sendrecv(
+                out.as_ptr().cast(),
+                count(out.len()),
+                self.byte,
+                rank(to),
+                tag,
+                into.as_mut_ptr().cast(),
+                count(into.len()),
+                self.byte,
+                rank(from),
+                tag,
+                self.raw,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        check("MPI_Sendrecv", code)
+    }
+
+    /// Exchanges empty messages: when it returns, the other has come here too.
+    pub fn meet(&self, other: Rank, tag: Tag) -> Result<(), MpiError> {
+        self.shift(&[], other, &mut [], other, tag)
+    }
+
+    /// Takes an empty message if one has come.
+    pub fn try_receive(&self, from: Rank, tag: Tag) -> Result<bool, MpiError> {
+        let mut come: c_int = 0;
+        // SAFETY: the flag lives on this stack frame; the status is MPI's own constant for "not wanted".
+        let code = unsafe { ffi::MPI_Iprobe(rank(from), tag, self.raw, &mut come, ffi::RSMPI_STATUS_IGNORE) };
+        check("MPI_Iprobe", code)?;
+        if come != 0 {
+            self.receive(&mut [], from, tag)?;
+        }
+        Ok(come != 0)
+    }
+
+    /// Sends and receives at once without blocking; `received` is called as soon as `into` is complete, and the
+    /// function returns when `out` is, too.
+    #[inline]
+    pub fn swap(
+        &self,
+        out: &[u8],
+        into: &mut [u8],
+        other: Rank,
+        tag: Tag,
+        received: impl FnOnce(),
+    ) -> Result<(), MpiError> {
+        // SAFETY: `out` and `into` are borrowed until both requests are complete, which is so before each return that
+        // follows a successful start; after an error MPI promises nothing, and the run's buffers outlive the run.
+        unsafe {
+            let (mut incoming, mut outgoing) = (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_REQUEST_NULL);
+            let (pointer, length) = (into.as_mut_ptr().cast(), count(into.len()));
+            let code = ffi::MPI_Irecv(pointer, length, self.byte, rank(other), tag, self.raw, &mut incoming);
+            check("MPI_Irecv", code)?;
+            let (pointer, length) = (out.as_ptr().cast(), count(out.len()));
+            let code = ffi::MPI_Isend(pointer, length, self.byte, rank(other), tag, self.raw, &mut outgoing);
+            check("MPI_Isend", code)?;
+            check("MPI_Wait", ffi::MPI_Wait(&mut incoming, ffi::RSMPI_STATUS_IGNORE))?;
+            received();
+            check("MPI_Wait", ffi::MPI_Wait(&mut outgoing, ffi::RSMPI_STATUS_IGNORE))
+        }
+    }
+
+    /// Broadcasts `data` from `root`. Collective.
+    #[inline]
+    pub fn broadcast(&self, data: &mut [u8], root: Rank) -> Result<(), MpiError> {
+        // SAFETY: pointer and count describe `data`, which is borrowed mutably until the call returns.
+        let code =
+            unsafe { ffi::MPI_Bcast(data.as_mut_ptr().cast(), count(data.len()), self.byte, rank(root), self.raw) };
+        check("MPI_Bcast", code)
+    }
+
+    /// Returns when all ranks have come here. Collective.
+    pub fn barrier(&self) -> Result<(), MpiError> {
+        // SAFETY: `raw` is a live communicator.
+        check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.raw) })
+    }
+}
+
+/// Requests of one exchange with everybody, made once and used again: nothing is allocated between clock readings.
+pub struct Requests {
+    handles: Vec<ffi::MPI_Request>,
+}
+
+impl Requests {
+    /// For an exchange among `ranks`.
+    pub fn new(ranks: usize) -> Self {
+        // SAFETY: reads a constant of the MPI library.
+        Self { handles: vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * ranks] }
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.handles.len() / 2
+    }
+
+    /// Sends `out` to every rank and receives a message of the same length from every rank into `into`,
+    /// `[source][byte]`, oneself included. `arrived` is called with the source as soon as its message is complete.
+    pub fn swap_with_all(
+        &mut self,
+        wire: &Wire,
+        out: &[u8],
+        into: &mut [u8],
+        tag: Tag,
+        mut arrived: impl FnMut(Rank),
+    ) -> Result<(), MpiError> {
+        let ranks = self.ranks();
+        let length = out.len();
+        assert_eq!(into.len(), length * ranks, "one message per rank");
+        // SAFETY: the pieces of `into` do not overlap and lie inside it (asserted above); `out` may be read by several
+        // sends (MPI 3.0, section 3.7). Both are borrowed until all requests are complete, which is so before each
+        // return that follows successful starts; after an error MPI promises nothing, and the run's buffers outlive
+        // the run.
+        unsafe {
+            for source in 0..ranks {
+                let piece = into.as_mut_ptr().add(source * length).cast();
+                let request = &mut self.handles[source];
+                let code = ffi::MPI_Irecv(piece, count(length), wire.byte, rank(source), tag, wire.raw, request);
+                check("MPI_Irecv", code)?;
+            }
+            for destination in 0..ranks {
+                let request = &mut self.handles[ranks + destination];
+                let pointer = out.as_ptr().cast();
+                let code = ffi::MPI_Isend(pointer, count(length), wire.byte, rank(destination), tag, wire.raw, request);
+                check("MPI_Isend", code)?;
+            }
+            let all = count(self.handles.len());
+            for _ in 0..all {
+                let mut index: c_int = 0;
+                let handles = self.handles.as_mut_ptr();
+                check("MPI_Waitany", ffi::MPI_Waitany(all, handles, &mut index, ffi::RSMPI_STATUS_IGNORE))?;
+                if let Ok(source) = usize::try_from(index)
+                    && source < ranks
+                {
+                    arrived(source);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memory of every rank that every other rank may read and write without its help.
+///
+/// The window is open for passive access from its creation to [`Window::close`].
+pub struct Window {
+    raw: ffi::MPI_Win,
+    byte: ffi::MPI_Datatype,
+    memory: Vec<u8>,
+    closed: bool,
+}
+
+impl Window {
+    /// Exposes `memory` of this rank. Collective.
+    pub fn over(wire: &Wire, mut memory: Vec<u8>) -> Result<Self, MpiError> {
+        // SAFETY: the memory is owned by the window, is never moved or resized (a Vec's heap block stays where it is when
+        // the Vec moves), and is freed after the window is. The window's error handler is set before anything is sent.
+        unsafe {
+            let mut raw = ffi::RSMPI_WIN_NULL;
+            let size = ffi::MPI_Aint::try_from(memory.len()).expect("a Vec is shorter than isize::MAX");
+            let code =
+                ffi::MPI_Win_create(memory.as_mut_ptr().cast(), size, 1, ffi::RSMPI_INFO_NULL, wire.raw, &mut raw);
+            check("MPI_Win_create", code)?;
+            check("MPI_Win_set_errhandler", ffi::MPI_Win_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN))?;
+            check("MPI_Win_lock_all", ffi::MPI_Win_lock_all(0, raw))?;
+            Ok(Self { raw, byte: wire.byte, memory, closed: false })
+        }
+    }
+
+    /// Writes `data` to the beginning of the other rank's memory; it is complete there on return.
+    #[inline]
+    pub fn put(&self, data: &[u8], to: Rank) -> Result<(), MpiError> {
+        let (length, to) = (count(data.len()), rank(to));
+        // SAFETY: `data` is borrowed until the flush has completed the operation; MPI checks the target's bounds.
+        unsafe {
+            let pointer = data.as_ptr().cast();
+            check("MPI_Put", ffi::MPI_Put(pointer, length, self.byte, to, 0, length, self.byte, self.raw))?;
+            check("MPI_Win_flush", ffi::MPI_Win_flush(to, self.raw))
+        }
+    }
+
+    /// Reads from the beginning of the other rank's memory into `data`; it is complete on return.
+    #[inline]
+    pub fn get(&self, data: &mut [u8], from: Rank) -> Result<(), MpiError> {
+        let (length, from) = (count(data.len()), rank(from));
+        // SAFETY: `data` is borrowed mutably until the flush has completed the operation; MPI checks the bounds.
+        unsafe {
+            let pointer = data.as_mut_ptr().cast();
+            check("MPI_Get", ffi::MPI_Get(pointer, length, self.byte, from, 0, length, self.byte, self.raw))?;
+            check("MPI_Win_flush", ffi::MPI_Win_flush(from, self.raw))
+        }
+    }
+
+    /// Makes `data` what others read from the beginning of this rank's memory. Nobody may be accessing it.
+    pub fn expose(&mut self, data: &[u8]) -> Result<(), MpiError> {
+        self.sync()?;
+        self.memory[..data.len()].copy_from_slice(data);
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<(), MpiError> {
+        // SAFETY: the window is live and open.
+        check("MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.raw) })
+    }
+
+    /// Ends all access. Collective.
+    pub fn close(mut self) -> Result<(), MpiError> {
+        // SAFETY: the window is live and open; nothing is under way, because every access flushes. The memory is freed
+        // when `self` goes, after the window.
+        unsafe {
+            check("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.raw))?;
+            check("MPI_Win_free", ffi::MPI_Win_free(&mut self.raw))?;
+        }
+        self.closed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // Others may still write into memory that is exposed: it is not given back.
+        if !self.closed {
+            std::mem::forget(std::mem::take(&mut self.memory));
+        }
+    }
+}

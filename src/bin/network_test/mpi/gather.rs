@@ -1,0 +1,94 @@
+//! Brings rows of a matrix to the root, a few at a time, so that the root never holds a whole one.
+
+use std::ops::Range;
+
+use mpi::{
+    topology::SimpleCommunicator,
+    traits::{Communicator, Destination, Root, Source},
+};
+use netmatrix::{
+    measure::Cells,
+    record::{Cell, State},
+    stats::Summary,
+};
+
+use super::ROOT;
+
+/// Numbers in which a cell travels.
+const WIDTH: usize = 9;
+
+fn pack(cell: &Cell, numbers: &mut Vec<f64>) {
+    let Summary { min, average, median, max, deviation } = cell.summary;
+    let state = f64::from(cell.state.id());
+    let (samples, damaged) = (f64::from(cell.samples), f64::from(cell.damaged));
+    let clock_bound = cell.clock_bound.unwrap_or(f64::NAN);
+    numbers.extend_from_slice(&[min, average, median, max, deviation, samples, state, damaged, clock_bound]);
+}
+
+fn unpack(numbers: &[f64]) -> Cell {
+    let summary =
+        Summary { min: numbers[0], average: numbers[1], median: numbers[2], max: numbers[3], deviation: numbers[4] };
+    let state = State::from_id(numbers[6] as i8).expect("a rank of the same program packed this");
+    let clock_bound = (!numbers[8].is_nan()).then_some(numbers[8]);
+    Cell { summary, samples: numbers[5] as u32, state, damaged: numbers[7] as u32, clock_bound }
+}
+
+/// The given rows of all ranks' cells: `block` becomes `[row][destination]` at the root, empty elsewhere. Collective.
+pub(super) fn rows(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) {
+    block.clear();
+    if cells.owns_rows() { whole_rows(world, cells, rows, block) } else { from_columns(world, cells, rows, block) }
+}
+
+/// Every row has an owner, who sends it as it is.
+fn whole_rows(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) {
+    let ranks = cells.ranks();
+    let me = world.rank() as usize;
+    let mut numbers = Vec::new();
+    for row in rows {
+        if me == row {
+            numbers.clear();
+            cells.all().iter().for_each(|cell| pack(cell, &mut numbers));
+            if me != ROOT {
+                world.process_at_rank(ROOT as i32).send(&numbers[..]);
+            }
+        } else if me == ROOT {
+            numbers.resize(WIDTH * ranks, 0.0);
+            world.process_at_rank(row as i32).receive_into(&mut numbers[..]);
+        }
+        if me == ROOT {
+            block.extend(numbers.chunks_exact(WIDTH).map(unpack));
+        }
+    }
+}
+
+/// Every rank has a piece of every row: its column.
+fn from_columns(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) {
+    let ranks = cells.ranks();
+    let piece = WIDTH * rows.len();
+    let mut own = Vec::with_capacity(piece);
+    cells.all()[rows.clone()].iter().for_each(|cell| pack(cell, &mut own));
+    let root = world.process_at_rank(ROOT as i32);
+    if world.rank() as usize != ROOT {
+        root.gather_into(&own[..]);
+        return;
+    }
+    let mut all = vec![0.0; piece * ranks];
+    root.gather_into_root(&own[..], &mut all[..]);
+    for row in 0..rows.len() {
+        block.extend((0..ranks).map(|destination| unpack(&all[destination * piece + row * WIDTH..][..WIDTH])));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_survives_its_numbers() {
+        let mut numbers = Vec::new();
+        let cell = Cell::measured(Summary::of(&mut [1.0, 2.0, 4.0]), 3, State::Damaged);
+        let cell = Cell { damaged: 2, clock_bound: Some(1e-6), ..cell };
+        pack(&cell, &mut numbers);
+        assert_eq!((numbers.len(), unpack(&numbers)), (WIDTH, cell));
+    }
+}

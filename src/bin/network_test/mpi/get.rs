@@ -1,0 +1,35 @@
+//! get: the source reads from the destination's memory; the destination's program does nothing.
+//!
+//! The window lasts for the run and is open all the time, so that neither its creation nor an epoch is in the time.
+
+use super::{
+    ffi::{MpiError, Window},
+    pair::{Exchange, Link},
+};
+
+/// The exchange of the mode get.
+pub(super) struct Get(pub(super) Window);
+
+impl Exchange for Get {
+    fn timed(&mut self, link: &mut Link<'_>, count: usize, times: &mut Vec<f64>) -> Result<(), MpiError> {
+        for _ in 0..count {
+            let start = mpi::time();
+            self.0.get(link.into, link.other)?;
+            times.push(mpi::time() - start);
+        }
+        Ok(())
+    }
+
+    fn answering(&mut self, _link: &mut Link<'_>, _count: usize) -> Result<(), MpiError> {
+        Ok(())
+    }
+
+    /// What can be read is what would be sent.
+    fn before_checked(&mut self, link: &mut Link<'_>) -> Result<(), MpiError> {
+        self.0.expose(link.out)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), MpiError> {
+        self.0.close()
+    }
+}

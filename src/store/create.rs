@@ -1,0 +1,104 @@
+//! Makes a new result set, or none: what was made is taken back when a later file cannot be.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    StoreError,
+    definition::define,
+    paths::{self, HOSTS, check, extended, file_of},
+    schema::check_header,
+    writer::{Made, SetWriter},
+};
+use crate::record::{Header, Statistic};
+
+/// What follows the name of a file that will replace an older one once all of them are made.
+const STAGED: &str = ".new";
+
+/// Makes the files of a new set: the five statistics of times, the number of samples if asked for (`with_amount`), and
+/// the host of every rank. With `force` older files are replaced, but not before all the new ones are made.
+pub fn create(prefix: &Path, header: &Header, force: bool, with_amount: bool) -> Result<SetWriter, StoreError> {
+    let amount = with_amount.then_some(Statistic::MeasurementsAmount);
+    let statistics: Vec<_> = Statistic::OF_TIMES.into_iter().chain(amount).collect();
+    create_with(prefix, header, force, &statistics)
+}
+
+/// As [`create`], with the given statistics.
+pub(super) fn create_with(
+    prefix: &Path,
+    header: &Header,
+    force: bool,
+    statistics: &[Statistic],
+) -> Result<SetWriter, StoreError> {
+    check(prefix, force)?;
+    check_header(header).map_err(StoreError::Header)?;
+    let mut created = Created::default();
+    let mut made = Vec::new();
+    for &statistic in statistics {
+        let path = file_of(prefix, statistic);
+        let staged = created.file(&path, force)?;
+        define(&staged, header, statistic, statistics)?;
+        made.push(Made { staged, path, statistic });
+    }
+    let hosts = extended(prefix, HOSTS);
+    let staged_hosts = created.file(&hosts, force)?;
+    write_hosts(&staged_hosts, header)?;
+    let writer = SetWriter::open(&made, header, 0)?;
+    if force {
+        replace(prefix, made.iter().map(|made| (&*made.staged, &*made.path)).chain([(&*staged_hosts, &*hosts)]))?;
+    }
+    created.keep();
+    Ok(writer)
+}
+
+/// Writes the host of every rank, one per line.
+pub(super) fn write_hosts(path: &Path, header: &Header) -> Result<(), StoreError> {
+    let text: String = header.hosts.name_of_every_rank().flat_map(|name| [name, "\n"]).collect();
+    let write = || File::create(path)?.write_all(text.as_bytes());
+    write().map_err(StoreError::io("write", path))
+}
+
+/// Puts the new files in the place of the old ones, and removes old ones that the new set does not have.
+fn replace<'a>(prefix: &Path, files: impl Iterator<Item = (&'a Path, &'a Path)>) -> Result<(), StoreError> {
+    let mut stale: Vec<_> = paths::set_files(prefix).collect();
+    for (staged, path) in files {
+        fs::rename(staged, path).map_err(StoreError::io("replace", path))?;
+        stale.retain(|file| file != path);
+    }
+    for path in stale.iter().filter(|path| path.exists()) {
+        fs::remove_file(path).map_err(StoreError::io("remove", path))?;
+    }
+    Ok(())
+}
+
+/// Files that are taken back unless [`Created::keep`] is called.
+#[derive(Default)]
+struct Created(Vec<PathBuf>);
+
+impl Created {
+    /// Makes an empty file for `path`, under another name where it will replace one; nobody else's file is touched.
+    fn file(&mut self, path: &Path, force: bool) -> Result<PathBuf, StoreError> {
+        let staged = if force { extended(path, STAGED) } else { path.to_owned() };
+        let mut options = OpenOptions::new();
+        let options = if force { options.create(true).truncate(true) } else { options.create_new(true) };
+        options.write(true).open(&staged).map_err(StoreError::io("create", &staged))?;
+        self.0.push(staged.clone());
+        Ok(staged)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // There is an error under way already, and it says more than this one would.
+            let _ = fs::remove_file(path);
+        }
+    }
+}

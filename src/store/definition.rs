@@ -1,0 +1,192 @@
+//! Makes the files of a set, as yet without any matrix: dimensions, variables, attributes, scalars, hosts.
+
+use std::path::Path;
+
+use netcdf::{AttributeValue, FileMut, Options};
+
+use super::{StoreError, chars, schema::*};
+use crate::{
+    plan::Side,
+    record::{Header, State, Statistic},
+    units::Bytes,
+};
+
+/// Makes the file of `statistic` at `path`, replacing what is there. `statistics` is what the set will have.
+pub(super) fn define(
+    path: &Path,
+    header: &Header,
+    statistic: Statistic,
+    statistics: &[Statistic],
+) -> Result<(), StoreError> {
+    let cdf5 = needs_cdf5(header);
+    let format = if cdf5 { Options::_64BIT_DATA } else { Options::_64BIT_OFFSET };
+    let work = || -> netcdf::Result<()> {
+        let mut file = netcdf::create_with(path, format)?;
+        let ranks = header.hosts.ranks();
+        file.add_dimension(X, ranks)?;
+        file.add_dimension(Y, ranks)?;
+        file.add_unlimited_dimension(N)?;
+        file.add_dimension(STRINGS, STRINGS_LEN)?;
+        let scalars = scalars(header, statistic);
+        for scalar in &scalars {
+            scalar.define(&mut file)?;
+        }
+        define_hosts(&mut file)?;
+        define_data(&mut file, header, statistic)?;
+        if statistic == Statistic::Median {
+            define_state(&mut file)?;
+        }
+        // Last, so that a record ends with a value, not with the padding of the states.
+        define_length(&mut file, cdf5)?;
+        define_attributes(&mut file, header, statistic, statistics, cdf5)?;
+        file.enddef()?;
+        for scalar in &scalars {
+            scalar.put(&mut file)?;
+        }
+        if let Some(mut hosts) = file.variable_mut(HOST) {
+            chars::write(&mut hosts, STRINGS_LEN, header.hosts.name_of_every_rank())?;
+        }
+        file.close()
+    };
+    work().map_err(StoreError::netcdf("create", path))
+}
+
+/// One of network_tests2's numbers.
+struct Scalar {
+    name: &'static str,
+    value: u64,
+    unit: &'static str,
+    meaning: &'static str,
+}
+
+fn scalars(header: &Header, statistic: Statistic) -> [Scalar; 10] {
+    let (begin, end, step) = header.begin_end_step;
+    let noise = &header.noise;
+    let scalar = |name, value, unit, meaning| Scalar { name, value, unit, meaning };
+    let count = |value: usize| value as u64;
+    [
+        scalar(PROC_NUM, count(header.hosts.ranks()), "1", "number of ranks"),
+        scalar(TEST_TYPE, header.mode.id() as u64, "1", header.mode.name()),
+        scalar(DATA_TYPE, statistic.id() as u64, "1", statistic.name()),
+        scalar(BEGIN_END_STEP[0], begin.0, "byte", "first message length"),
+        scalar(BEGIN_END_STEP[1], end.0, "byte", "end of the message lengths, exclusive"),
+        scalar(BEGIN_END_STEP[2], step.0, "byte", "step of the message lengths; 0: the steps differ, see length"),
+        scalar(NOISE[0], noise.length.0, "byte", "length of a noise message"),
+        scalar(NOISE[1], u64::from(noise.messages), "1", "noise messages per exchange"),
+        scalar(NOISE[2], count(noise.processes), "1", "ranks that make noise while a pair is measured"),
+        scalar(REPEATS, u64::from(header.iterations), "1", "samples per cell, or the most of them"),
+    ]
+}
+
+impl Scalar {
+    fn define(&self, file: &mut FileMut) -> netcdf::Result<()> {
+        let mut variable = file.add_variable::<i32>(self.name, &[])?;
+        variable.put_attribute("long_name", self.meaning)?;
+        variable.put_attribute("units", self.unit)?;
+        if self.fitting() as u64 != self.value {
+            variable.put_attribute(EXACT, self.value.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, file: &mut FileMut) -> netcdf::Result<()> {
+        match file.variable_mut(self.name) {
+            Some(mut variable) => variable.put_value(self.fitting(), ()),
+            None => Err(netcdf::Error::NotFound(self.name.to_owned())),
+        }
+    }
+
+    /// The value, or the largest int, which is what network_tests2's programs read.
+    fn fitting(&self) -> i32 {
+        i32::try_from(self.value).unwrap_or(i32::MAX)
+    }
+}
+
+fn define_hosts(file: &mut FileMut) -> netcdf::Result<()> {
+    let mut host = file.add_variable_with_type(HOST, &[X, STRINGS], &netcdf::types::NcVariableType::Char)?;
+    host.put_attribute("long_name", "host of every rank")?;
+    host.put_attribute("description", "host[rank]; the same for rows (x) and columns (y)")?;
+    host.put_attribute("_Encoding", "utf-8")?;
+    Ok(())
+}
+
+fn define_length(file: &mut FileMut, cdf5: bool) -> netcdf::Result<()> {
+    let mut length =
+        if cdf5 { file.add_variable::<i64>(LENGTH, &[N])? } else { file.add_variable::<i32>(LENGTH, &[N])? };
+    length.put_attribute("long_name", "message length")?;
+    length.put_attribute("units", "byte")?;
+    Ok(())
+}
+
+fn define_data(file: &mut FileMut, header: &Header, statistic: Statistic) -> netcdf::Result<()> {
+    let mut data = file.add_variable::<f64>(DATA, &[N, X, Y])?;
+    data.put_attribute("long_name", format!("{}: {}", statistic.name(), header.mode.meaning()))?;
+    data.put_attribute("units", statistic.unit())?;
+    data.put_attribute(
+        "description",
+        format!(
+            "data[n][x][y]: {}, from rank x to rank y, at message length length[n]; NaN: missing",
+            statistic.meaning()
+        ),
+    )?;
+    data.put_attribute("_FillValue", f64::NAN)?;
+    data.put_attribute("coordinates", format!("{LENGTH} {HOST}"))?;
+    Ok(())
+}
+
+fn define_state(file: &mut FileMut) -> netcdf::Result<()> {
+    let mut state = file.add_variable::<i8>(STATE, &[N, X, Y])?;
+    state.put_attribute("long_name", "why a cell has the samples it has, or none")?;
+    state.put_attribute("units", "1")?;
+    state.put_attribute("flag_values", AttributeValue::Schars(State::all().map(State::id).collect()))?;
+    state.put_attribute("flag_meanings", State::all().map(State::name).collect::<Vec<_>>().join(" "))?;
+    state.put_attribute("coordinates", format!("{LENGTH} {HOST}"))?;
+    Ok(())
+}
+
+/// Where a row and a column of this run's matrices come from, in words.
+pub(super) fn orientation(header: &Header) -> String {
+    let clock = match header.mode.timed_at() {
+        Side::Source => "source",
+        Side::Destination => "destination",
+    };
+    format!("row x: source, column y: destination, timed at the {clock}")
+}
+
+fn define_attributes(
+    file: &mut FileMut,
+    header: &Header,
+    statistic: Statistic,
+    statistics: &[Statistic],
+    cdf5: bool,
+) -> netcdf::Result<()> {
+    let mut put = |name: &str, value: &str| file.add_attribute(name, value).map(drop);
+    put(FORMAT, &format!("{FORMAT_NAME}{FORMAT_VERSION}"))?;
+    put(TITLE, &format!("{} between every two of {} MPI processes", header.mode, header.hosts.ranks()))?;
+    put(MODE, header.mode.name())?;
+    put(STATISTIC, statistic.name())?;
+    put(STATISTICS, &statistics.iter().map(|statistic| statistic.name()).collect::<Vec<_>>().join(" "))?;
+    put(ORIENTATION, &orientation(header))?;
+    for (name, value) in header.plan.iter().filter(|item| item.0 != HOSTS_ITEM && item.0 != MODE) {
+        put(name, value)?;
+    }
+    put(PLAN_ITEMS, &header.plan.keys().map(String::as_str).collect::<Vec<_>>().join(" "))?;
+    for (name, value) in header.provenance.entries().into_iter().filter(|entry| !entry.1.is_empty()) {
+        put(name, value)?;
+    }
+    if header.hosts.names().iter().any(|name| name.len() > STRINGS_LEN) {
+        put(HOST_NAMES, &header.hosts.name_of_every_rank().collect::<Vec<_>>().join("\n"))?;
+    }
+    if !header.planned.is_empty() {
+        file.add_attribute(PLANNED, lengths(&header.planned, cdf5))?;
+    }
+    Ok(())
+}
+
+fn lengths(lengths: &[Bytes], cdf5: bool) -> AttributeValue {
+    if cdf5 {
+        AttributeValue::Longlongs(lengths.iter().map(|length| length.0 as i64).collect())
+    } else {
+        AttributeValue::Ints(lengths.iter().map(|length| length.0 as i32).collect())
+    }
+}

@@ -1,0 +1,132 @@
+//! The names of a set's files, and whether they can be written.
+
+use std::{
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::StoreError;
+use crate::record::Statistic;
+
+/// What follows the prefix in the name of the file with the host of every rank.
+pub(super) const HOSTS: &str = "_hosts.txt";
+
+/// What follows the prefix in the name of network_tests2's file with every single delay.
+pub(super) const DELAYS: &str = "_all.nc";
+
+/// `path` with `suffix` behind its name.
+pub(super) fn extended(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+fn suffix(statistic: Statistic) -> String {
+    format!("_{}.nc", statistic.name())
+}
+
+/// The file that holds `statistic`.
+pub(super) fn file_of(prefix: &Path, statistic: Statistic) -> PathBuf {
+    extended(prefix, &suffix(statistic))
+}
+
+/// Every file that a set can have.
+pub(super) fn set_files(prefix: &Path) -> impl Iterator<Item = PathBuf> {
+    Statistic::all().map(move |statistic| file_of(prefix, statistic)).chain([extended(prefix, HOSTS)])
+}
+
+/// The prefix of the set to which a file of this name belongs, if the name is that of a set's file.
+pub(super) fn prefix_of(file: &Path) -> Option<PathBuf> {
+    let text = file.as_os_str().as_bytes();
+    let suffixes = Statistic::all().map(suffix).chain([HOSTS.to_owned(), DELAYS.to_owned()]);
+    let prefix = suffixes.into_iter().find_map(|suffix| text.strip_suffix(suffix.as_bytes()))?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(prefix)))
+}
+
+/// Whether a result set can be written to `prefix`: its folder is there and can be written (which is tried, and leaves
+/// nothing behind), and none of the set's files exists, unless they may be replaced (`force`). To be asked before
+/// anything is measured.
+pub fn check(prefix: &Path, force: bool) -> Result<(), StoreError> {
+    if prefix.as_os_str().is_empty() {
+        return Err(StoreError::EmptyPrefix);
+    }
+    if prefix.is_dir() || prefix.as_os_str().as_bytes().ends_with(b"/") || prefix.file_name().is_none() {
+        return Err(StoreError::PrefixIsFolder { prefix: prefix.to_owned() });
+    }
+    let folder = folder_of(prefix);
+    if !folder.is_dir() {
+        return Err(StoreError::NoFolder { folder });
+    }
+    for path in set_files(prefix) {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => return Err(StoreError::PrefixIsFolder { prefix: path }),
+            Ok(_) if !force => return Err(StoreError::Exists { path }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("look at", &path)(error));
+            }
+            _ => {}
+        }
+    }
+    let probe = extended(prefix, &format!(".{}.probe", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&probe).map_err(StoreError::io("write", &probe))?;
+    fs::remove_file(&probe).map_err(StoreError::io("remove", &probe))
+}
+
+fn folder_of(prefix: &Path) -> PathBuf {
+    match prefix.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(prefix: &Path) -> String {
+        check(prefix, false).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_prefix_that_can_be_written_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        check(&folder.path().join("run"), false).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_become_a_result_set_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(error(Path::new("")).contains("empty"));
+        assert!(error(folder.path()).contains("is a folder"));
+        assert!(error(&extended(&folder.path().join("run"), "/")).contains("is a folder"));
+        let missing = error(&folder.path().join("no/run"));
+        assert!(missing.contains("/no` ") && missing.contains("does not exist"), "{missing}");
+    }
+
+    #[test]
+    fn existing_results_need_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let prefix = folder.path().join("run");
+        for file in set_files(&prefix) {
+            fs::write(&file, "kept").unwrap();
+            let error = error(&prefix);
+            assert!(error.contains(&*file.to_string_lossy()) && error.contains("--force"), "{error}");
+            check(&prefix, true).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), b"kept");
+            fs::remove_file(&file).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_file_of_a_set_leads_to_its_prefix() {
+        let prefix = Path::new("a_median.nc/run_min");
+        for file in set_files(prefix).chain([extended(prefix, DELAYS)]) {
+            assert_eq!(prefix_of(&file).as_deref(), Some(prefix));
+        }
+        assert_eq!(prefix_of(Path::new("lomonosov.nc")), None);
+    }
+}

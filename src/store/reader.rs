@@ -1,0 +1,275 @@
+//! Opens a result set and reads it in parts.
+//!
+//! In: a prefix or a file. Out: a [`ResultSet`], which is a [`Run`]. Nothing is kept but the header and the list
+//! of lengths; values are read when they are asked for.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    StoreError,
+    compare::difference,
+    description::{self, Description, Values},
+    file::NcFile,
+    legacy,
+    paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
+    schema::{DATA, FORMAT, STATE},
+    values,
+};
+use crate::{
+    record::{BoxError, Header, Run, State, Statistic, states_of_values},
+    units::Bytes,
+};
+
+/// A run in files: ours, or network_tests2's turned our way round.
+#[derive(Debug)]
+pub struct ResultSet {
+    header: Header,
+    lengths: Vec<Bytes>,
+    statistics: Vec<Statistic>,
+    sources: Vec<Source>,
+    notices: Vec<String>,
+    is_ours: bool,
+    /// Where a statistic that is not there would be.
+    prefix: PathBuf,
+}
+
+/// An open file and what it holds.
+#[derive(Debug)]
+struct Source {
+    file: NcFile,
+    statistic: Statistic,
+    values: Values,
+    /// Finished lengths in this file, of which the set may have fewer.
+    records: usize,
+}
+
+/// The files that a path stands for.
+struct Located {
+    prefix: PathBuf,
+    /// File, and the statistic that its name promises.
+    files: Vec<(PathBuf, Option<Statistic>)>,
+}
+
+/// Opens the set with the given prefix, or the set to which the given file belongs.
+pub fn open(path: &Path) -> Result<ResultSet, StoreError> {
+    let Located { prefix, files } = locate(path)?;
+    let mut header = None::<(Header, PathBuf)>;
+    let mut promised = None;
+    let mut sources = Vec::new();
+    let mut common = None::<Vec<Bytes>>;
+    for (path, statistic) in files {
+        let file = NcFile::open(&path)?;
+        let Description { header: found, statistic: held, statistics, lengths, values } = describe(&file)?;
+        if statistic.is_some_and(|statistic| statistic != held) && !matches!(values, Values::Delays { .. }) {
+            return Err(file.unusable(format!("holds the {held}, which its name does not say: give it its name back")));
+        }
+        match &header {
+            Some((header, first)) => same_run(&found, &path, header, first)?,
+            None => header = Some((found, path)),
+        }
+        promised = promised.or(statistics);
+        let records = lengths.len();
+        common = Some(match common {
+            Some(common) if common.len() <= records => common,
+            _ => lengths,
+        });
+        sources.push(Source { file, statistic: held, values, records });
+    }
+    let Some((header, first)) = header else {
+        return Err(StoreError::NotFound { path: path.to_owned() });
+    };
+    let mut set = ResultSet {
+        header,
+        lengths: common.unwrap_or_default(),
+        statistics: Vec::new(),
+        notices: Vec::new(),
+        is_ours: sources.iter().any(|source| source.values == Values::Ours),
+        sources,
+        prefix,
+    };
+    set.find_hosts(&first);
+    set.list_statistics(promised.unwrap_or_default());
+    set.note_unfinished();
+    Ok(set)
+}
+
+fn describe(file: &NcFile) -> Result<Description, StoreError> {
+    match file.attribute(FORMAT)? {
+        Some(_) => description::describe(file),
+        None => legacy::describe(file),
+    }
+}
+
+/// Complains when two files of a set are not of one run.
+fn same_run(found: &Header, path: &Path, expected: &Header, first: &Path) -> Result<(), StoreError> {
+    let mut differs = difference(found, expected);
+    if differs.is_none() && found.provenance != expected.provenance {
+        let text = |header: &Header| header.provenance.created.clone();
+        differs = Some(("start, or its program".to_owned(), text(found), text(expected)));
+    }
+    match differs {
+        None => Ok(()),
+        Some((item, stored, expected)) => Err(StoreError::Differs {
+            path: path.to_owned(),
+            item,
+            stored,
+            expected: format!("{expected}`, as in `{}", first.display()),
+        }),
+    }
+}
+
+fn locate(path: &Path) -> Result<Located, StoreError> {
+    let set = |prefix: &Path| -> Vec<_> {
+        let files = Statistic::all().map(|statistic| (file_of(prefix, statistic), Some(statistic)));
+        files.filter(|(file, _)| file.exists()).collect()
+    };
+    let delays = |prefix: &Path| Some(extended(prefix, DELAYS)).filter(|file| file.is_file());
+    let named = prefix_of(path);
+    if let Some(prefix) = &named
+        && delays(prefix).as_deref() == Some(path)
+    {
+        return Ok(Located { prefix: prefix.clone(), files: vec![(path.to_owned(), None)] });
+    }
+    if named.is_none() && path.is_file() {
+        let prefix = path.with_extension("");
+        return Ok(Located { prefix, files: vec![(path.to_owned(), None)] });
+    }
+    for prefix in [Some(path.to_owned()), named].into_iter().flatten() {
+        let mut files = set(&prefix);
+        if files.is_empty() {
+            files.extend(delays(&prefix).map(|file| (file, None)));
+        }
+        if !files.is_empty() {
+            return Ok(Located { prefix, files });
+        }
+    }
+    Err(StoreError::NotFound { path: path.to_owned() })
+}
+
+impl ResultSet {
+    /// What is wrong with the files, in words, apart from what makes them unusable: lengths that are not finished,
+    /// files that are missing, files that are ahead of others.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Whether network_test made the files, and not network_tests2.
+    pub fn is_ours(&self) -> bool {
+        self.is_ours
+    }
+
+    /// Finished lengths of every file, by path. The set has as many as the shortest.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
+        self.sources.iter().map(|source| (source.file.path.as_path(), source.records))
+    }
+
+    /// Replaces the hosts of network_tests2's runs, which stand in a file of their own.
+    fn find_hosts(&mut self, first: &Path) {
+        let path = extended(&self.prefix, HOSTS);
+        if self.is_ours {
+            if !path.exists() && prefix_of(first).is_some() {
+                self.notices.push(format!("`{}` is missing; the hosts are known from the other files", path.display()));
+            }
+            return;
+        }
+        match legacy::hosts(&path, self.header.hosts.ranks()) {
+            Ok(hosts) => self.header.hosts = hosts,
+            Err(why) => self.notices.push(format!("the hosts are not known, every rank stands for one: {why}")),
+        }
+    }
+
+    fn list_statistics(&mut self, promised: Vec<Statistic>) {
+        let delays = self.sources.iter().any(|source| matches!(source.values, Values::Delays { .. }));
+        let has = |statistic| delays || self.sources.iter().any(|source| source.statistic == statistic);
+        let order = Statistic::OF_TIMES.into_iter().chain([Statistic::MeasurementsAmount]);
+        self.statistics = order.filter(|statistic| has(*statistic)).collect();
+        for statistic in promised.into_iter().filter(|statistic| !self.statistics.contains(statistic)) {
+            let path = file_of(&self.prefix, statistic);
+            self.notices.push(format!("`{}` is missing: the {statistic} cannot be read", path.display()));
+        }
+    }
+
+    fn note_unfinished(&mut self) {
+        let shared = self.lengths.len();
+        for source in self.sources.iter().filter(|source| source.records > shared) {
+            self.notices.push(format!(
+                "`{}` has {} finished lengths, of which other files of the set have {shared}",
+                source.file.path.display(),
+                source.records
+            ));
+        }
+        if shared < self.header.planned.len() {
+            let promise = if self.is_ours { "planned" } else { "announced by network_tests2, which may be wrong" };
+            self.notices.push(format!(
+                "unfinished: {shared} message lengths of {} that were {promise}",
+                self.header.planned.len()
+            ));
+        }
+    }
+
+    fn source(&self, statistic: Statistic) -> Result<&Source, StoreError> {
+        let holds = |source: &&Source| source.statistic == statistic || matches!(source.values, Values::Delays { .. });
+        self.sources
+            .iter()
+            .find(holds)
+            .ok_or_else(|| StoreError::NoStatistic { path: file_of(&self.prefix, statistic), statistic })
+    }
+
+    fn check_part(&self, length_index: usize, rows: &Range<usize>, cells: usize) -> Result<(), StoreError> {
+        let inside = length_index < self.lengths.len() && rows.end <= self.ranks();
+        if inside && rows.len() * self.ranks() == cells {
+            return Ok(());
+        }
+        Err(StoreError::Turn(format!(
+            "{cells} cells of rows {rows:?} at length {length_index} were asked for, but there are {} lengths of {} rows",
+            self.lengths.len(),
+            self.ranks()
+        )))
+    }
+}
+
+impl Run for ResultSet {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn lengths(&self) -> &[Bytes] {
+        &self.lengths
+    }
+
+    fn statistics(&self) -> &[Statistic] {
+        &self.statistics
+    }
+
+    fn read_rows(
+        &self,
+        statistic: Statistic,
+        length_index: usize,
+        rows: Range<usize>,
+        values: &mut [f64],
+    ) -> Result<(), BoxError> {
+        self.check_part(length_index, &rows, values.len())?;
+        let source = self.source(statistic)?;
+        let variable = source.file.variable(DATA)?;
+        let read = values::read_rows(&variable, source.values, statistic, length_index, rows, values);
+        Ok(read.map_err(StoreError::netcdf("read", &source.file.path))?)
+    }
+
+    fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
+        self.check_part(length_index, &rows, states.len())?;
+        let with_states = self.sources.iter().find_map(|source| Some((source, source.file.file.variable(STATE)?)));
+        if let Some((source, variable)) = with_states {
+            let ids: Vec<i8> =
+                values::rows(&variable, length_index, rows).map_err(StoreError::netcdf("read", &source.file.path))?;
+            for (state, id) in states.iter_mut().zip(ids) {
+                let unknown = || source.file.unusable(format!("has a cell in the state {id}, which no state has"));
+                *state = State::from_id(id).ok_or_else(unknown)?;
+            }
+            return Ok(());
+        }
+        states_of_values(self, length_index, rows, states)
+    }
+}

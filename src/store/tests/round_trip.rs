@@ -1,0 +1,126 @@
+//! Any run survives store and reload.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    plan::{Config, Plan, Sweep},
+    store,
+};
+
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![8 => 1e-9f64..10.0, 1 => Just(f64::NAN), 1 => Just(0.0), 1 => any::<f64>()]
+}
+
+fn any_cell() -> impl Strategy<Value = Cell> {
+    let states: Vec<_> = State::all().collect();
+    ([value(), value(), value(), value(), value()], any::<u32>(), prop::sample::select(states)).prop_map(
+        |([min, average, median, max, deviation], samples, state)| Cell {
+            summary: Summary { min, average, median, max, deviation },
+            samples,
+            state,
+        },
+    )
+}
+
+fn any_header() -> impl Strategy<Value = Header> {
+    let modes: Vec<_> = Mode::all().collect();
+    let lengths = prop_oneof![
+        4 => prop::collection::btree_set(0u64..100_000, 1..6),
+        1 => prop::collection::btree_set(0u64..1 << 62, 1..6),
+    ];
+    let hosts = prop::collection::vec(prop_oneof!["[a-z]{1,9}[0-9]{1,3}", "\\PC{1,60}"], 1..5);
+    let plan = prop::collection::btree_map("[a-z]{3}_x[a-z0-9_]{0,9}", "[^\0]{0,40}", 0..5);
+    let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<[u32; 3]>());
+    (prop::sample::select(modes), hosts, lengths, plan, numbers, prop::collection::vec("[^\0]{0,30}", 6)).prop_map(
+        |(mode, hosts, lengths, plan, (iterations, messages, processes, sweep), texts)| Header {
+            mode,
+            hosts: Hosts::new(hosts),
+            planned: lengths.into_iter().map(Bytes).collect(),
+            begin_end_step: (Bytes(sweep[0].into()), Bytes(sweep[1].into()), Bytes(sweep[2].into())),
+            iterations,
+            noise: Noise { length: Bytes(sweep[0].into()), messages, processes: processes as usize },
+            plan,
+            provenance: Provenance {
+                command: texts[0].clone(),
+                program_version: texts[1].clone(),
+                mpi_library: texts[2].clone(),
+                created: texts[3].clone(),
+                slurm_job_id: texts[4].clone(),
+                slurm_job_nodelist: texts[5].clone(),
+            },
+        },
+    )
+}
+
+/// Runs of up to four ranks, finished or not.
+pub(super) fn any_run() -> impl Strategy<Value = MemoryRun> {
+    any_header().prop_flat_map(|header| {
+        let cells = header.hosts.ranks().pow(2);
+        let lengths = 0..=header.planned.len();
+        lengths.prop_flat_map(move |count| {
+            let header = header.clone();
+            prop::collection::vec(prop::collection::vec(any_cell(), cells), count).prop_map(move |matrices| {
+                let mut run = MemoryRun::new(header.clone());
+                for (length, cells) in header.planned.iter().zip(matrices) {
+                    run.push(*length, cells);
+                }
+                run
+            })
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_run_survives_store_and_reload(run in any_run()) {
+        let folder = tempfile::tempdir().unwrap();
+        let prefix = folder.path().join("run");
+        store::write_run(&run, &prefix, false).unwrap();
+        let set = store::open(&prefix).unwrap();
+        prop_assert_eq!(everything(&set), everything(&run));
+        prop_assert_eq!(set.is_complete(), run.is_complete());
+        prop_assert_eq!(set.notices().is_empty(), run.is_complete(), "{:?}", set.notices());
+    }
+}
+
+#[test]
+fn the_header_of_a_plan_survives() {
+    let lengths = Sweep::parse_geometric("1:2147483647:3").unwrap();
+    let config = Config { sweep: lengths, ..Config::default() };
+    let plan = Plan::all(&config, &Hosts::new(["a", "b", "a"])).unwrap().remove(0);
+    let header = Header::of(&plan, Provenance::default());
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    store::create(&prefix, &header, false, false).unwrap();
+    assert_eq!(store::open(&prefix).unwrap().header(), &header);
+}
+
+#[test]
+fn rows_can_be_read_in_parts_and_from_any_file_of_the_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    let run = small_set(&prefix);
+    let whole = run.matrix(Statistic::Max, 1).unwrap();
+    for suffix in ["", "_min.nc", "_hosts.txt", "_measurements_amount.nc"] {
+        let set = store::open(&folder.path().join(format!("run{suffix}"))).unwrap();
+        let mut rows = [0.0; 6];
+        set.read_rows(Statistic::Max, 1, 1..3, &mut rows).unwrap();
+        assert_eq!(rows, whole.values()[3..]);
+        set.read_rows(Statistic::Max, 1, 2..2, &mut []).unwrap();
+    }
+}
+
+#[test]
+fn long_host_names_are_kept_whole_though_the_schema_cuts_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    let names = ["é".repeat(90), "n".repeat(101), "n".repeat(102)];
+    let header = Header { hosts: Hosts::new(names.clone()), ..header(3, &[0]) };
+    store::create(&prefix, &header, false, false).unwrap();
+    assert_eq!(store::open(&prefix).unwrap().header().hosts, header.hosts);
+    let hosts = std::fs::read_to_string(folder.path().join("run_hosts.txt")).unwrap();
+    assert_eq!(hosts.lines().collect::<Vec<_>>(), names);
+}

@@ -1,0 +1,211 @@
+//! Writes a result set while it is measured.
+//!
+//! In: a header, then rows of cells, through [`record::Sink`](crate::record::Sink). Out: the files. Nothing is held
+//! but the rows at hand.
+//!
+//! The netcdf crate makes the files ([`super::definition`]); the matrices are appended to them here, at the places that
+//! their headers tell ([`super::classic`]). The library would write every record twice, first filled with "nothing"
+//! and then with its values, and its number of records with the next flush; here the number is raised when the
+//! record is complete and not before, so that a reader never meets an unfinished length, however the writer ended.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::BufReader,
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use super::{
+    StoreError,
+    classic::{Layout, Place},
+    schema::{DATA, LENGTH, STATE},
+};
+use crate::{
+    record::{BoxError, Cell, Header, Sink, Statistic},
+    units::Bytes,
+};
+
+/// A finished length is with the system at once, and safe from the end of the job. To be safe from a crash of the
+/// machine as well it has to reach the disk, for which the ranks would wait: this often at most.
+const TO_DISK_EVERY: Duration = Duration::from_secs(5);
+
+/// The files of a set in writing. Dropping it early leaves files that hold the finished lengths.
+#[derive(Debug)]
+pub struct SetWriter {
+    planned: Vec<Bytes>,
+    ranks: usize,
+    outputs: Vec<Output>,
+    /// Number of the length that is being written.
+    length_index: usize,
+    /// First row of it that has not come yet.
+    next_row: usize,
+    /// The bytes of the rows at hand.
+    buffer: Vec<u8>,
+    to_disk: Instant,
+}
+
+/// One file.
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
+    file: File,
+    statistic: Statistic,
+    cdf5: bool,
+    record_size: u64,
+    data: Place,
+    length: Place,
+    state: Option<Place>,
+}
+
+/// A file that is made already, and where it will be found.
+pub(super) struct Made {
+    /// Where the file is now.
+    pub(super) staged: PathBuf,
+    /// Where it will be, and what errors call it.
+    pub(super) path: PathBuf,
+    /// What it holds.
+    pub(super) statistic: Statistic,
+}
+
+impl SetWriter {
+    /// Opens files that are made already, to write the length with number `first` next.
+    pub(super) fn open(made: &[Made], header: &Header, first: usize) -> Result<Self, StoreError> {
+        let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, first)).collect();
+        Ok(Self {
+            planned: header.planned.clone(),
+            ranks: header.hosts.ranks(),
+            outputs: outputs?,
+            length_index: first,
+            next_row: 0,
+            buffer: Vec::new(),
+            to_disk: Instant::now(),
+        })
+    }
+
+    fn check_turn(&self, length_index: usize, first_row: usize, cells: usize) -> Result<(), StoreError> {
+        let rows = cells / self.ranks;
+        let in_turn = (length_index, first_row) == (self.length_index, self.next_row);
+        let fitting = cells.is_multiple_of(self.ranks) && self.next_row + rows <= self.ranks;
+        if in_turn && fitting && length_index < self.planned.len() {
+            return Ok(());
+        }
+        Err(StoreError::Turn(format!(
+            "{cells} cells came for length {length_index} from row {first_row} on, but length {} of {} was at row {} of {}",
+            self.length_index,
+            self.planned.len(),
+            self.next_row,
+            self.ranks
+        )))
+    }
+
+    fn append(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), StoreError> {
+        self.check_turn(length_index, first_row, rows.len())?;
+        let before = (first_row * self.ranks) as u64;
+        for output in &self.outputs {
+            let statistic = output.statistic;
+            self.buffer.clear();
+            self.buffer.extend(rows.iter().flat_map(|cell| {
+                let value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+                value.to_be_bytes()
+            }));
+            output.put(&output.data, length_index, before * 8, &self.buffer)?;
+            if let Some(state) = &output.state {
+                self.buffer.clear();
+                self.buffer.extend(rows.iter().map(|cell| cell.state.id() as u8));
+                output.put(state, length_index, before, &self.buffer)?;
+            }
+        }
+        self.next_row += rows.len() / self.ranks;
+        Ok(())
+    }
+
+    fn finish(&mut self, length_index: usize) -> Result<(), StoreError> {
+        if (length_index, self.next_row) != (self.length_index, self.ranks) {
+            return Err(StoreError::Turn(format!(
+                "length {length_index} cannot be finished: length {} is at row {} of {}",
+                self.length_index, self.next_row, self.ranks
+            )));
+        }
+        let length = self.planned[length_index].0;
+        for output in &self.outputs {
+            let bytes =
+                if output.cdf5 { length.to_be_bytes().to_vec() } else { (length as u32).to_be_bytes().to_vec() };
+            output.put(&output.length, length_index, 0, &bytes)?;
+        }
+        let to_disk = self.to_disk.elapsed() >= TO_DISK_EVERY;
+        if to_disk {
+            self.sync()?;
+        }
+        for output in &self.outputs {
+            output.set_records(length_index + 1)?;
+        }
+        if to_disk {
+            self.sync()?;
+            self.to_disk = Instant::now();
+        }
+        self.length_index += 1;
+        self.next_row = 0;
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.outputs
+            .iter()
+            .try_for_each(|output| output.file.sync_data().map_err(StoreError::io("write", &output.path)))
+    }
+}
+
+impl Output {
+    fn open(made: &Made, first: usize) -> Result<Self, StoreError> {
+        let Made { staged, path, statistic } = made;
+        let open = || OpenOptions::new().read(true).write(true).open(staged);
+        let file = open().map_err(StoreError::io("write", path))?;
+        let layout = Layout::read(BufReader::new(&file)).map_err(|what| StoreError::unusable(path, what))?;
+        let place = |name: &str| {
+            let missing = || StoreError::unusable(path, format!("has no variable `{name}`"));
+            layout.place(name).cloned().ok_or_else(missing)
+        };
+        let output = Self {
+            path: path.clone(),
+            statistic: *statistic,
+            cdf5: layout.cdf5,
+            record_size: layout.record_size,
+            data: place(DATA)?,
+            length: place(LENGTH)?,
+            state: layout.place(STATE).cloned(),
+            file,
+        };
+        if layout.records != Some(first as u64) {
+            output.set_records(first)?;
+        }
+        Ok(output)
+    }
+
+    /// Writes `bytes` into a record, `offset` bytes behind the beginning of a variable.
+    fn put(&self, place: &Place, record: usize, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let at = place.begin + record as u64 * self.record_size + offset;
+        self.file.write_all_at(bytes, at).map_err(StoreError::io("write", &self.path))
+    }
+
+    /// Tells readers how many records there are.
+    fn set_records(&self, records: usize) -> Result<(), StoreError> {
+        let bytes =
+            if self.cdf5 { (records as u64).to_be_bytes().to_vec() } else { (records as u32).to_be_bytes().to_vec() };
+        self.file.write_all_at(&bytes, b"CDF_".len() as u64).map_err(StoreError::io("write", &self.path))
+    }
+}
+
+impl Sink for SetWriter {
+    fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError> {
+        Ok(self.append(length_index, first_row, rows)?)
+    }
+
+    fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError> {
+        Ok(self.finish(length_index)?)
+    }
+
+    fn close(&mut self) -> Result<(), BoxError> {
+        Ok(self.sync()?)
+    }
+}

@@ -1,0 +1,241 @@
+//! What a run is: as text for people, as JSON for programs.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use serde::Serialize;
+
+use super::{Table, amount};
+use crate::{
+    analysis::distribution::{Distribution, LEVELS},
+    record::{Header, Statistic},
+    units::{Bytes, Hosts, hostlist},
+};
+
+/// What is said about a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Info<'a> {
+    /// The run's own description.
+    pub header: &'a Header,
+    /// The lengths that are finished.
+    pub lengths: &'a [Bytes],
+    /// The statistics that are there.
+    pub statistics: &'a [Statistic],
+    /// What is unusual about its files.
+    pub notices: &'a [String],
+    /// The statistic of `table`.
+    pub statistic: Statistic,
+    /// Some or all of the lengths, ascending.
+    pub table: &'a [Distribution],
+}
+
+impl Info<'_> {
+    /// For people.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (name, text) in self.lines() {
+            writeln!(out, "{name:<10} {text}")?;
+        }
+        for notice in self.notices {
+            writeln!(out, "{:<10} {notice}", "notice")?;
+        }
+        if !self.table.is_empty() {
+            writeln!(out)?;
+            self.write_table(out)?;
+        }
+        Ok(())
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let Header { mode, hosts, provenance, .. } = self.header;
+        let mut lines = vec![("mode", format!("{mode}: {}", mode.meaning())), ("cell", cell(self.header))];
+        let items = ["timing", "schedule"].map(|name| (name, self.header.item(name)));
+        lines.extend(items.into_iter().filter_map(|(name, item)| Some((name, item?.to_owned()))));
+        lines.push(("samples", samples(self.header)));
+        if mode.has_noise() {
+            let noise = self.header.noise;
+            let text = format!("{} ranks, {} messages of {} bytes", noise.processes, noise.messages, noise.length.0);
+            lines.push(("noise", text));
+        }
+        lines.push(("hosts", format!("{}: {}", hosts.count(), hostlist::compress(hosts.names()))));
+        lines.push(("ranks", format!("{}, {} per host", hosts.ranks(), ranks_per_host(hosts))));
+        lines.push(("lengths", self.progress()));
+        let names = self.statistics.iter().map(|statistic| statistic.name()).collect::<Vec<_>>();
+        lines.push(("statistics", names.join(", ")));
+        let known = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
+        lines.extend(known("created", &provenance.created));
+        lines.extend(known("command", &provenance.command));
+        lines.extend(known("program", &provenance.program_version));
+        lines.extend(known("mpi", &provenance.mpi_library));
+        lines.extend(known("slurm job", &provenance.slurm_job_id));
+        lines.extend(known("slurm list", &provenance.slurm_job_nodelist));
+        lines
+    }
+
+    /// `41 of 100 lengths: unfinished`.
+    fn progress(&self) -> String {
+        let (finished, planned) = (self.lengths.len(), self.header.planned.len());
+        let state = if finished == planned { "complete" } else { "unfinished" };
+        let span = match self.lengths {
+            [] => String::new(),
+            [only] => format!(" ({} bytes)", only.0),
+            [first, .., last] => format!(" ({} to {} bytes)", first.0, last.0),
+        };
+        format!("{finished} of {planned} lengths: {state}{span}")
+    }
+
+    fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
+        let ranks = self.header.hosts.ranks();
+        let pairs = ranks * ranks.saturating_sub(1);
+        writeln!(out, "{} over {pairs} ordered pairs of ranks, the diagonal left out", self.statistic)?;
+        let levels = ["min", "5 %", "25 %", "median", "75 %", "95 %", "max"];
+        let mut table = Table::new(["length"].into_iter().chain(levels).chain(["missing"]));
+        for distribution in self.table {
+            let quantiles = distribution.quantiles.iter().map(|value| amount(self.statistic, *value));
+            let missing = distribution.missing.to_string();
+            table.push([distribution.length.to_string()].into_iter().chain(quantiles).chain([missing]));
+        }
+        table.write("  ", out)?;
+        if self.table.len() < self.lengths.len() {
+            writeln!(out, "{} of {} lengths are shown; --all shows all", self.table.len(), self.lengths.len())?;
+        }
+        Ok(())
+    }
+
+    /// For programs: the document that `--format json` prints. Times are in seconds; null is "not known" or "missing".
+    pub fn document(&self) -> impl Serialize {
+        let Header { mode, hosts, planned, iterations, noise, plan, provenance, .. } = self.header;
+        let item = |name: &str| self.header.item(name).map(str::to_owned);
+        Document {
+            schema: "network_test.info/1",
+            mode: mode.name(),
+            mode_meaning: mode.meaning(),
+            timing: item("timing"),
+            schedule: item("schedule"),
+            iterations: *iterations,
+            noise: mode.has_noise().then_some(NoiseDocument {
+                length: noise.length.0,
+                messages: noise.messages,
+                processes: noise.processes,
+            }),
+            hosts: HostsDocument {
+                count: hosts.count(),
+                list: hostlist::compress(hosts.names()),
+                of_rank: hosts.name_of_every_rank().map(str::to_owned).collect(),
+            },
+            ranks: hosts.ranks(),
+            complete: self.lengths.len() == planned.len(),
+            lengths: self.lengths.iter().map(|length| length.0).collect(),
+            lengths_planned: planned.iter().map(|length| length.0).collect(),
+            statistics: self.statistics.iter().map(|statistic| statistic.name()).collect(),
+            plan: plan.clone(),
+            provenance: provenance.entries().into_iter().map(|(name, text)| (name, known(text))).collect(),
+            notices: self.notices.to_vec(),
+            table: TableDocument {
+                statistic: self.statistic.name(),
+                unit: self.statistic.unit(),
+                quantile_levels: LEVELS,
+                rows: self.table.iter().map(RowDocument::of).collect(),
+            },
+        }
+    }
+}
+
+fn known(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// What the indices of a cell are.
+fn cell(header: &Header) -> String {
+    let diagonal = if header.mode.is_collective() { "measured" } else { "0 by definition" };
+    format!("row = source, column = destination; the diagonal is {diagonal}")
+}
+
+/// Samples per cell, and what else is known of them.
+fn samples(header: &Header) -> String {
+    let told = |name: &str| header.item(name).filter(|value| !matches!(*value, "none" | "all" | "0"));
+    let mut text = match told("precision") {
+        Some(precision) => format!("at most {} per cell, until its median is known to {precision}", header.iterations),
+        None => format!("{} per cell", header.iterations),
+    };
+    if let Some(warmup) = told("warmup") {
+        text += &format!(", after {warmup} that are not counted");
+    }
+    if let Some(rounds) = told("sample_rounds") {
+        text += &format!("; only {rounds} random rounds, the other pairs are missing");
+    }
+    text
+}
+
+/// `4`, or `1 to 4`.
+fn ranks_per_host(hosts: &Hosts) -> String {
+    let counts = || (0..hosts.count()).map(|host| hosts.ranks_of(host).len());
+    match (counts().min(), counts().max()) {
+        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+        (least, _) => least.unwrap_or(0).to_string(),
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    mode: &'static str,
+    mode_meaning: &'static str,
+    timing: Option<String>,
+    schedule: Option<String>,
+    iterations: u32,
+    noise: Option<NoiseDocument>,
+    hosts: HostsDocument,
+    ranks: usize,
+    complete: bool,
+    /// Finished, bytes.
+    lengths: Vec<u64>,
+    /// Bytes.
+    lengths_planned: Vec<u64>,
+    statistics: Vec<&'static str>,
+    plan: BTreeMap<String, String>,
+    provenance: BTreeMap<&'static str, Option<String>>,
+    notices: Vec<String>,
+    table: TableDocument,
+}
+
+#[derive(Serialize)]
+struct NoiseDocument {
+    /// Bytes.
+    length: u64,
+    messages: u32,
+    processes: usize,
+}
+
+#[derive(Serialize)]
+struct HostsDocument {
+    count: usize,
+    list: String,
+    of_rank: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct TableDocument {
+    statistic: &'static str,
+    unit: &'static str,
+    quantile_levels: [f64; 7],
+    rows: Vec<RowDocument>,
+}
+
+#[derive(Serialize)]
+struct RowDocument {
+    /// Bytes.
+    length: u64,
+    pairs: usize,
+    missing: usize,
+    /// `[level]`; NaN becomes null.
+    quantiles: [f64; 7],
+}
+
+impl RowDocument {
+    fn of(distribution: &Distribution) -> Self {
+        let Distribution { length, quantiles, present, missing } = *distribution;
+        Self { length: length.0, pairs: present, missing, quantiles }
+    }
+}

@@ -1,0 +1,346 @@
+//! The one place where tests start MPI programs.
+//!
+//! In: a program, a number of ranks, arguments, a time limit. Out: an [`Outcome`]: exit code, output, duration. MPI is
+//! started in a child process, never in the test itself, which may do so only once. Nothing is skipped: a launcher that
+//! is missing is a panic that says what to install. `scripts/lib/launch.sh` holds the same knowledge for scripts.
+//!
+//! Jobs of one test process run one after the other, because ranks that wait for a message keep a core busy.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io::{Read, Seek},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, kill_process, kill_process_group};
+
+pub use rustix::process::Signal;
+
+/// Time that a job has unless told otherwise. Far beyond what a healthy job takes on two busy cores.
+pub const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
+
+/// What a launcher that was told to end may take before it is killed: it has ranks to end itself.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How often a running job is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+static ONE_JOB_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A program that starts ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// `mpirun` of Open MPI.
+    OpenMpi,
+    /// `mpiexec` (Hydra) of MPICH.
+    Mpich,
+}
+
+impl Launcher {
+    /// The launcher of the MPI library that `program` is linked with. Under another one every rank would believe to be
+    /// alone.
+    pub fn of(program: &Path) -> Self {
+        let ldd =
+            Command::new("ldd").arg(program).output().expect("ldd, which comes with the C library, can be started");
+        let libraries = String::from_utf8_lossy(&ldd.stdout);
+        Self::of_libraries(&libraries).unwrap_or_else(|| {
+            panic!("{} is not linked with an MPI library that this helper knows:\n{libraries}", program.display())
+        })
+    }
+
+    /// The launcher that belongs to what `ldd` has printed.
+    pub fn of_libraries(ldd: &str) -> Option<Self> {
+        let names = ldd.lines().filter_map(|line| line.split_whitespace().next());
+        // libmpi.so.12 is the common name of the MPICH family; Open MPI counts from 20 (1.10) over 40 (4 and 5).
+        names.into_iter().find_map(|name| match name.split_once(".so.") {
+            Some(("libmpich", _) | ("libmpi", "12")) => Some(Self::Mpich),
+            Some(("libmpi", _)) => Some(Self::OpenMpi),
+            _ => None,
+        })
+    }
+
+    /// Names under which it is looked for, and what `--version` has to mention.
+    fn names(self) -> (&'static [&'static str], &'static [&'static str]) {
+        match self {
+            Self::OpenMpi => (&["mpirun.openmpi", "mpirun", "mpiexec"], &["OpenRTE", "Open MPI", "PRTE"]),
+            Self::Mpich => (&["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"], &["HYDRA"]),
+        }
+    }
+
+    /// Finds the launcher on PATH; its name alone does not tell, because any MPI may own `mpirun`.
+    ///
+    /// # Panics
+    /// If it is not there: a test that cannot start its ranks has not passed.
+    pub fn executable(self) -> &'static str {
+        let (names, marks) = self.names();
+        let is_it = |name: &str| {
+            let version = Command::new(name).arg("--version").stdin(Stdio::null()).output();
+            version.is_ok_and(|output| marks.iter().any(|mark| String::from_utf8_lossy(&output.stdout).contains(mark)))
+        };
+        names.iter().copied().find(|name| is_it(name)).unwrap_or_else(|| {
+            panic!("the program is built for {self:?}, but none of {names:?} on PATH is its launcher: install it (scripts/test.sh does)")
+        })
+    }
+
+    /// Arguments between the launcher and the program.
+    pub fn arguments(self, ranks: usize) -> Vec<String> {
+        let arguments: &[&str] = match self {
+            // Containers run as root and have fewer cores than ranks; a waiting rank must let the others run.
+            Self::OpenMpi => &[
+                "--allow-run-as-root",
+                "--map-by",
+                "slot:OVERSUBSCRIBE",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+            ],
+            // Hydra needs no leave to oversubscribe. MPICH never yields: two ranks that the kernel happens to put on
+            // one core cost each other 4 ms per message, so they are told apart. Beyond the number of cores nothing
+            // helps (not its variables, nor niceness, nor short time slices): ask for few exchanges there.
+            Self::Mpich => &["-launcher", "fork", "-bind-to", "core"],
+        };
+        arguments.iter().copied().map(str::to_owned).chain(["-n".to_owned(), ranks.to_string()]).collect()
+    }
+}
+
+/// A job that can be started: `ranks` processes of one program.
+#[derive(Clone, Debug)]
+pub struct Job {
+    launcher: Launcher,
+    program: PathBuf,
+    ranks: usize,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
+    limit: Duration,
+}
+
+impl Job {
+    /// `ranks` processes of `program`, under the launcher of the MPI it is linked with.
+    pub fn new(program: impl AsRef<Path>, ranks: usize) -> Self {
+        Self::under(Launcher::of(program.as_ref()), program, ranks)
+    }
+
+    /// `ranks` processes of a program that need not be linked with any MPI.
+    pub fn under(launcher: Launcher, program: impl AsRef<Path>, ranks: usize) -> Self {
+        Self {
+            launcher,
+            program: program.as_ref().to_owned(),
+            ranks,
+            arguments: vec![],
+            environment: vec![],
+            directory: None,
+            limit: DEFAULT_LIMIT,
+        }
+    }
+
+    /// Adds arguments for the program.
+    pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets an environment variable of the launcher; on one machine the ranks inherit it.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Starts in `directory`.
+    pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
+        self.directory = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Ends the job after `limit`, see [`Outcome::timed_out`].
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs the job to its end, or to the end of its time.
+    pub fn run(self) -> Outcome {
+        self.start().wait()
+    }
+
+    /// Starts the job and leaves it running, so that the test can meddle with it.
+    pub fn start(self) -> Running {
+        let turn = ONE_JOB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        // Files rather than pipes: a rank that outlives its launcher would hold a pipe open, and the test with it.
+        let [stdout, stderr] = [(), ()].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
+        let mut command = Command::new(self.launcher.executable());
+        command.args(self.launcher.arguments(self.ranks)).arg(&self.program).args(&self.arguments);
+        command.envs(self.environment).stdin(Stdio::null()).stdout(twin(&stdout)).stderr(twin(&stderr));
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        // A group of its own, so that launcher and ranks can be ended without ending the test.
+        let child =
+            command.process_group(0).spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        Running { child, stdout, stderr, started: Instant::now(), limit: self.limit, ended: None, _turn: turn }
+    }
+}
+
+fn twin(file: &File) -> File {
+    file.try_clone().expect("an open file can be cloned")
+}
+
+/// A job under way. Dropped, it is ended.
+pub struct Running {
+    child: Child,
+    stdout: File,
+    stderr: File,
+    started: Instant,
+    limit: Duration,
+    ended: Option<ExitStatus>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// What became of a job.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The launcher's exit code; None if the launcher itself was killed.
+    ///
+    /// If all ranks end with the same code, this is it. If not, Open MPI gives one of those that are not 0, MPICH the
+    /// bitwise or of all. A rank killed by signal s gives 128 + s under Open MPI and s under MPICH.
+    pub code: Option<i32>,
+    /// What the ranks have printed. MPICH's launcher adds its own complaint about a rank that was killed.
+    pub stdout: String,
+    /// What the ranks have complained about. Open MPI's launcher adds its own complaint about any code but 0.
+    pub stderr: String,
+    /// From the start of the launcher to its end.
+    pub duration: Duration,
+    /// The job was ended because its time was up.
+    pub timed_out: bool,
+}
+
+impl Running {
+    /// Sends `signal` to the launcher, which hands SIGUSR1 and SIGTERM on to the ranks.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("a running launcher can be signalled");
+    }
+
+    /// What the ranks have printed so far.
+    pub fn stdout(&mut self) -> String {
+        content(&mut self.stdout)
+    }
+
+    /// What the ranks have complained about so far.
+    pub fn stderr(&mut self) -> String {
+        content(&mut self.stderr)
+    }
+
+    /// Waits for the end of the job, or of its time.
+    pub fn wait(mut self) -> Outcome {
+        let left = self.limit.saturating_sub(self.started.elapsed());
+        let in_time = self.wait_for(left);
+        if !in_time {
+            self.end();
+        }
+        Outcome {
+            code: self.ended.and_then(|status| status.code()),
+            stdout: self.stdout(),
+            stderr: self.stderr(),
+            duration: self.started.elapsed(),
+            timed_out: !in_time,
+        }
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// True if the launcher has ended within `time`.
+    fn wait_for(&mut self, time: Duration) -> bool {
+        let start = Instant::now();
+        while self.ended.is_none() {
+            self.ended = self.child.try_wait().expect("an own child can be waited for");
+            if self.ended.is_none() {
+                if start.elapsed() >= time {
+                    return false;
+                }
+                thread::sleep(POLL);
+            }
+        }
+        true
+    }
+
+    /// Ends launcher and ranks. Politely first: Open MPI and MPICH put every rank into a process group of its own, so
+    /// that only the launcher can end them all. Whatever is left then, is killed one by one.
+    fn end(&mut self) {
+        let family = Process::descendants(self.pid());
+        for (signal, time) in [(Signal::TERM, GRACE), (Signal::KILL, GRACE)] {
+            // No group any more: it has ended by itself meanwhile.
+            let _ = kill_process_group(self.pid(), signal);
+            if self.wait_for(time) {
+                break;
+            }
+        }
+        for process in family.into_iter().filter(Process::is_alive) {
+            let _ = kill_process(process.pid, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            self.end();
+        }
+    }
+}
+
+fn content(file: &mut File) -> String {
+    let mut bytes = vec![];
+    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a temporary file can be read");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A process that cannot be mistaken for a later one of the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Process {
+    pid: Pid,
+    parent: i32,
+    /// Clock ticks since boot.
+    started: u64,
+}
+
+impl Process {
+    /// From Linux's /proc.
+    fn of(pid: Pid) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        // The name, in parentheses, may contain anything. Fields 4 and 22 of proc(5) are the 2nd and 20th behind it.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        Some(Self { pid, parent, started: fields.nth(17)?.parse().ok()? })
+    }
+
+    fn is_alive(&self) -> bool {
+        // A process whose parent has died gets another one.
+        Self::of(self.pid).is_some_and(|now| now.started == self.started)
+    }
+
+    /// Children of `root`, their children and so on.
+    fn descendants(root: Pid) -> Vec<Self> {
+        let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = numbers.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        let all: Vec<Self> = pids.filter_map(Self::of).collect();
+        let mut family: Vec<Self> = vec![];
+        let mut generation = vec![root];
+        while !generation.is_empty() {
+            let is_child = |process: &&Self| generation.iter().any(|pid| pid.as_raw_nonzero().get() == process.parent);
+            let children: Vec<Self> = all.iter().filter(is_child).copied().collect();
+            generation = children.iter().map(|child| child.pid).collect();
+            family.extend(children);
+        }
+        family
+    }
+}

@@ -1,0 +1,5 @@
+//! What several test targets share. Each target compiles its own copy and uses a part of it.
+
+#![allow(dead_code, reason = "every test target uses another part")]
+
+pub mod launcher;
