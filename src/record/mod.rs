@@ -15,7 +15,8 @@ mod statistic;
 
 pub use cell::{Cell, State};
 pub use clustered::{
-    About, Clustered, DECODED_RANGES, DECODED_REASON, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part, PartSink, Tolerance,
+    About, Clustered, DECODED_RANGES, DECODED_REASON, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part,
+    PartSink, Tolerance,
 };
 pub use header::{Header, Provenance};
 pub use matrix::Matrix;

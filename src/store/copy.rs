@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use super::{StoreError, create::create_with};
-use crate::{
-    record::{BoxError, Cell, Run, Sink, State, Statistic},
-    stats::Summary,
-};
+use crate::record::{BoxError, Cell, Run, Sink, State, Statistic};
 
 /// Cells that are held at a time, unless a single row has more.
 const CELLS_AT_A_TIME: usize = 1 << 15;
@@ -41,7 +38,7 @@ pub(super) fn read_cells(
     let mut states = vec![State::Measured; count];
     run.read_states(length_index, rows.clone(), &mut states)?;
     cells.clear();
-    cells.extend(states.into_iter().map(|state| Cell { summary: Summary::MISSING, samples: 0, state }));
+    cells.extend(states.into_iter().map(Cell::missing));
     let mut values = vec![f64::NAN; count];
     for &statistic in run.statistics() {
         run.read_rows(statistic, length_index, rows.clone(), &mut values)?;

@@ -7,11 +7,13 @@
 //!
 //! * [`check`], [`create`]: a new set, written row by row, safe length by length;
 //! * [`open`]: a set, from its prefix or any of its files;
-//! * [`write_run`]: any run to a new set.
+//! * [`write_run`]: any run to a new set;
+//! * [`create_archive`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
 //!
 //! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing, but
 //! for the statistics of files that hold every single delay; and it decides nothing about what is measured.
 
+mod archive;
 mod chars;
 mod classic;
 mod compare;
@@ -28,6 +30,7 @@ mod schema;
 mod values;
 mod writer;
 
+pub use archive::{ArchiveWriter, create_archive, is_archive, open_archive};
 pub use copy::write_run;
 pub use create::create;
 pub use error::StoreError;

@@ -16,7 +16,7 @@ const LEAST: f64 = 0.01;
 const MOST: f64 = 0.5;
 
 /// Neighbours scatter more than noise where they are of different kinds: then they are not asked.
-const SAME_KIND: f64 = 3.0;
+const SAME_KIND: f64 = 1.5;
 
 /// The standard error of a median of normal samples, over that of their mean.
 const MEDIAN_OVER_MEAN: f64 = 1.2533;
@@ -31,17 +31,19 @@ const CELLS: usize = 1 << 14;
 pub(super) fn choose(run: &dyn Run, statistic: Statistic, survey: &Survey) -> Result<(Tolerance, String), Error> {
     let uncertainty = uncertainty(run, statistic)?;
     // Either may be too large (asymmetric modes; samples with a tail); neither is too small. NaN counts as absent.
-    let noise = survey.reverse.min(uncertainty.unwrap_or(f64::NAN));
+    let noise = survey.reverse.min(survey.same_level).min(uncertainty.unwrap_or(f64::NAN));
     let neighbours = survey.neighbours;
-    let scatter = if noise.is_nan() || neighbours < SAME_KIND * noise.max(LEAST / SCATTERS) { neighbours } else { noise };
+    let scatter =
+        if noise.is_nan() || neighbours < SAME_KIND * noise.max(LEAST / SCATTERS) { neighbours } else { noise };
     let scatter = if scatter.is_nan() { 0.0 } else { scatter.max(if noise.is_nan() { 0.0 } else { noise }) };
     let share = (SCATTERS * scatter).clamp(LEAST, MOST);
     // Two digits are as good as the estimate.
     let digit = 10f64.powf(share.log10().floor() - 1.0);
     let share = ((share / digit).ceil() * digit * 1e6).round() / 1e6;
     let mut reason = format!(
-        "automatic: {SCATTERS} times the scatter of {} between pairs that should agree (there and back: {}; neighbours in the matrix: {}",
+        "automatic: {SCATTERS} times the scatter of {} between pairs that should agree (on one level over all lengths: {}; there and back: {}; neighbours in the matrix: {}",
         percent(scatter),
+        percent(survey.same_level),
         percent(survey.reverse),
         percent(neighbours)
     );

@@ -19,10 +19,12 @@ pub(super) fn bins(matrix: &Matrix, tolerance: Tolerance) -> Vec<u32> {
     let (mut start, mut next) = (0, 0);
     while start < cells.len() {
         let lowest = value(&cells[start]);
-        let reach = ROOM * 2.0 * match tolerance {
-            Tolerance::Relative(share) => share * lowest.abs(),
-            Tolerance::Absolute(limit) => limit,
-        };
+        let reach = ROOM
+            * 2.0
+            * match tolerance {
+                Tolerance::Relative(share) => share * lowest.abs(),
+                Tolerance::Absolute(limit) => limit,
+            };
         let end = start + cells[start..].partition_point(|cell| value(cell) <= lowest + reach);
         if end - start > 1 {
             cells[start..end].iter().for_each(|cell| bins[*cell as usize] = next);

@@ -127,10 +127,7 @@ fn cover(features: &Features, ball: Ball, mut open: Vec<u32>, threshold: usize, 
             break;
         }
         let before = open.len();
-        open = open
-            .into_par_iter()
-            .filter(|pair| misfit(features.of(*pair as usize), &centre, ball).serious)
-            .collect();
+        open = open.into_par_iter().filter(|pair| misfit(features.of(*pair as usize), &centre, ball).serious).collect();
         centres.push(centre);
         debug_assert!(open.len() < before);
     }
@@ -177,7 +174,8 @@ fn common_deviations(
     let common = |(k, pairs): &(usize, &Vec<u32>)| {
         pairs.len() >= threshold && pairs.len() as f64 > COMMON * members[k / per_class] as f64
     };
-    let mut overlooked: Vec<u32> = off.iter().enumerate().filter(common).flat_map(|(_, pairs)| pairs).copied().collect();
+    let mut overlooked: Vec<u32> =
+        off.iter().enumerate().filter(common).flat_map(|(_, pairs)| pairs).copied().collect();
     overlooked.sort_unstable();
     overlooked.dedup();
     overlooked

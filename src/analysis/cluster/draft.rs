@@ -17,6 +17,8 @@ pub(super) struct Rule {
     pub(super) tolerance: Tolerance,
     /// Values were decoded from an archive: nothing may be changed, and ranges stay as they are.
     pub(super) exact: bool,
+    /// Pairs of smaller classes keep their values.
+    pub(super) min_cluster: usize,
 }
 
 impl Rule {
@@ -41,7 +43,8 @@ pub(super) fn draft(
     for length in range.clone() {
         run.read_rows(statistic, length, 0..ranks, matrix.values_mut())?;
         let drafting = drafting.get_or_insert_with(|| {
-            Drafting::new(with_unplaced(classes.take().expect("taken once"), &matrix), length)
+            let classes = with_unplaced(classes.take().unwrap_or_default(), &matrix);
+            Drafting::new(without_small(classes, rule.min_cluster), length)
         });
         drafting.add(matrix.values(), rule);
         if drafting.exceptions.len() > MOST_EXCEPTIONS && !rule.exact && length + 1 < range.end {
@@ -53,13 +56,26 @@ pub(super) fn draft(
 
 /// Pairs of no class that are there become one, in which zeros meet; those that are missing stay without.
 fn with_unplaced(mut classes: Vec<u32>, first: &Matrix) -> Vec<u32> {
-    let next = classes.iter().filter(|class| **class != NO_CLASS).max().map_or(0, |last| last + 1);
+    let next = class_count(&classes) as u32;
     for (class, value) in classes.iter_mut().zip(first.values()) {
         if *class == NO_CLASS {
             *class = if value.is_nan() { NO_SET } else { next };
         }
     }
     classes
+}
+
+/// Pairs of classes with fewer than `min_cluster` pairs are in none.
+fn without_small(mut classes: Vec<u32>, min_cluster: usize) -> Vec<u32> {
+    let mut sizes = vec![0usize; class_count(&classes)];
+    classes.iter().filter(|class| **class != NO_SET).for_each(|class| sizes[*class as usize] += 1);
+    let small = |class: u32| class != NO_SET && sizes[class as usize] < min_cluster;
+    classes.iter_mut().filter(|class| small(**class)).for_each(|class| *class = NO_SET);
+    classes
+}
+
+fn class_count(classes: &[u32]) -> usize {
+    classes.iter().filter(|class| **class != NO_SET).max().map_or(0, |last| *last as usize + 1)
 }
 
 struct Drafting {
@@ -75,7 +91,7 @@ struct Drafting {
 
 impl Drafting {
     fn new(classes: Vec<u32>, first: usize) -> Self {
-        let count = classes.iter().filter(|class| **class != NO_SET).max().map_or(0, |last| *last as usize + 1);
+        let count = class_count(&classes);
         let mut members = vec![0usize; count];
         classes.iter().filter(|class| **class != NO_SET).for_each(|class| members[*class as usize] += 1);
         let mut looks = vec![Vec::new(); count];
@@ -138,7 +154,8 @@ impl Drafting {
 
 /// The lower median of some cells, a value that one of them has; NaN where all are missing.
 fn middle(cells: &[u32], matrix: &[f64]) -> f64 {
-    let mut values: Vec<f64> = cells.iter().map(|cell| matrix[*cell as usize]).filter(|value| !value.is_nan()).collect();
+    let mut values: Vec<f64> =
+        cells.iter().map(|cell| matrix[*cell as usize]).filter(|value| !value.is_nan()).collect();
     if values.is_empty() {
         return f64::NAN;
     }

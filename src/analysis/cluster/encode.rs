@@ -111,7 +111,9 @@ impl Groups {
             while next < groups.by_cell.len() && groups.by_cell[next].cell as usize == cell {
                 let Exception { length, value, .. } = groups.by_cell[next];
                 let length = length as usize;
-                hash = hash.wrapping_sub(mixed(length, drafted_value(draft, set, length))).wrapping_add(mixed(length, value));
+                hash = hash
+                    .wrapping_sub(mixed(length, drafted_value(draft, set, length)))
+                    .wrapping_add(mixed(length, value));
                 next += 1;
             }
             if start == next && groups.of_set[set] != usize::MAX {
@@ -152,7 +154,8 @@ impl Groups {
             while next < self.by_cell.len() && self.by_cell[next].cell as usize == cell {
                 next += 1;
             }
-            let group = if next > start { excepted.next().copied() } else { Some(self.of_set[(set as usize).min(sets)]) };
+            let group =
+                if next > start { excepted.next().copied() } else { Some(self.of_set[(set as usize).min(sets)]) };
             visit(cell, group.expect("every cell with exceptions was given a group"));
         }
     }

@@ -36,7 +36,9 @@ use crate::{
     units::Rank,
 };
 
-use self::{classes::Ball, draft::Rule, encode::Limits, features::Features, order::Alike, scale::Scale, survey::Survey};
+use self::{
+    classes::Ball, draft::Rule, encode::Limits, features::Features, order::Alike, scale::Scale, survey::Survey,
+};
 
 /// Where not told, ranges have at least so many lengths: a line is fitted to each.
 const MIN_RANGE: usize = 4;
@@ -48,6 +50,9 @@ const MAX_RANGES: usize = 32;
 /// any order, each range costs a map.
 const MAPS_SHARE: f64 = 1e-3;
 const MAPS_LEAST: f64 = 4096.0;
+
+/// Lengths at which maps are looked at beforehand.
+const MAP_LOOKS: usize = 5;
 
 /// Smaller changes of the times do not begin a range.
 const CHANGE: f64 = 0.05;
@@ -145,7 +150,7 @@ pub fn cluster<S: PartSink>(
     };
     let mut sink = begin(about)?;
     let limits = Limits { max_exceptions: options.max_exceptions, min_cluster: options.min_cluster.max(1) };
-    let rule = Rule { tolerance: decisions.tolerance, exact: decisions.exact };
+    let rule = Rule { tolerance: decisions.tolerance, exact: decisions.exact, min_cluster: limits.min_cluster };
     let mut alike = Alike::new(run.ranks());
     let mut emit = |draft: Part| {
         let part = encode::encode(&draft, limits);
@@ -238,7 +243,7 @@ fn without_traces(mut header: Header) -> Header {
 
 /// Standard deviation of single cells' noise, in tolerances.
 fn noise(survey: &Survey, tolerance: Tolerance) -> f64 {
-    let scatter = survey.reverse.min(survey.neighbours);
+    let scatter = survey.noise();
     let unit = match tolerance {
         Tolerance::Relative(share) => share.ln_1p(),
         Tolerance::Absolute(limit) => limit,
@@ -246,7 +251,8 @@ fn noise(survey: &Survey, tolerance: Tolerance) -> f64 {
     if scatter > 0.0 { scatter / unit } else { 0.0 }
 }
 
-/// How many ranges' maps are worth their place: looks at a matrix in the middle of the sweep.
+/// How many ranges' maps are worth their place: a map takes about a byte for each cell that neither its neighbour above
+/// nor the one to the left announces.
 fn most_ranges(
     run: &dyn Run,
     statistic: Statistic,
@@ -254,17 +260,20 @@ fn most_ranges(
     noise: f64,
     survey: &Survey,
 ) -> Result<usize, Error> {
-    let ranks = run.ranks();
-    let matrix = run.matrix(statistic, run.lengths().len() / 2)?;
+    let (ranks, lengths) = (run.ranks(), run.lengths().len());
     let scale = Scale::new(tolerance, survey.level);
     let differ = |a: f64, b: f64| (scale.of(a) - scale.of(b)).abs() > 1.0f64.max(4.0 * noise);
-    let unexpected = |i: usize, j: usize| {
-        let here = matrix[(i, j)];
-        differ(here, matrix[(i - 1, j)]) && differ(here, matrix[(i, j - 1)])
-    };
-    let count: usize = (1..ranks).map(|i| (1..ranks).filter(|j| unexpected(i, *j)).count()).sum();
-    let map_bytes = (count as f64 / 2.0).max(ranks as f64 / 8.0);
-    let all_bytes = 8.0 * (ranks * ranks * run.lengths().len()) as f64;
+    let mut map_bytes = ranks as f64 / 8.0;
+    for look in 0..MAP_LOOKS.min(lengths) {
+        let matrix = run.matrix(statistic, look * lengths / MAP_LOOKS.min(lengths))?;
+        let unexpected = |i: usize, j: usize| {
+            let here = matrix[(i, j)];
+            differ(here, matrix[(i - 1, j)]) && differ(here, matrix[(i, j - 1)])
+        };
+        let count: usize = (1..ranks).map(|i| (1..ranks).filter(|j| unexpected(i, *j)).count()).sum();
+        map_bytes = map_bytes.max(count as f64);
+    }
+    let all_bytes = 8.0 * (ranks * ranks * lengths) as f64;
     Ok(((all_bytes * MAPS_SHARE).max(MAPS_LEAST) / map_bytes).clamp(1.0, MAX_RANGES as f64) as usize)
 }
 

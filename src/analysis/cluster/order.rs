@@ -44,7 +44,8 @@ impl Alike {
         }
         let profiles = self.profiles();
         let distances = distances(&profiles);
-        let borders = |order: &[Rank]| -> f64 { order.windows(2).map(|pair| unlike(&profiles, pair[0], pair[1])).sum() };
+        let borders =
+            |order: &[Rank]| -> f64 { order.windows(2).map(|pair| unlike(&profiles, pair[0], pair[1])).sum() };
         let before = borders(&identity);
         if before == 0.0 {
             return identity;

@@ -64,7 +64,13 @@ impl Sums {
 ///
 /// `x` are the message lengths, `curves` the values, `[curve][length]`, NaN where there is none. Distances are relative
 /// to the value: `unit` is the share that counts as one. At most `max_ranges` ranges are made.
-pub(super) fn find(x: &[f64], curves: &[Vec<f64>], unit: f64, min_range: usize, max_ranges: usize) -> Vec<Range<usize>> {
+pub(super) fn find(
+    x: &[f64],
+    curves: &[Vec<f64>],
+    unit: f64,
+    min_range: usize,
+    max_ranges: usize,
+) -> Vec<Range<usize>> {
     let count = x.len();
     let min_range = min_range.max(1);
     if count < 2 * min_range || max_ranges < 2 || curves.is_empty() {
@@ -89,7 +95,8 @@ pub(super) fn find(x: &[f64], curves: &[Vec<f64>], unit: f64, min_range: usize, 
 /// Sums up to every place. Weights make distances relative; dividing by the largest length keeps the sums tame.
 fn prefix_sums(x: &[f64], curve: &[f64], unit: f64, places: &[usize]) -> Vec<Sums> {
     let largest = x.iter().copied().fold(1.0, f64::max);
-    let level = curve.iter().copied().filter(|y| y.is_finite()).map(f64::abs).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let level =
+        curve.iter().copied().filter(|y| y.is_finite()).map(f64::abs).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let mut sums = vec![Sums::default()];
     let mut sum = Sums::default();
     for window in places.windows(2) {
@@ -105,12 +112,7 @@ fn prefix_sums(x: &[f64], curve: &[f64], unit: f64, places: &[usize]) -> Vec<Sum
 }
 
 /// The cheapest cut: for every place the best last range that ends there.
-fn cheapest(
-    places: &[usize],
-    cost: &impl Fn(usize, usize) -> f64,
-    min_range: usize,
-    price: f64,
-) -> Vec<Range<usize>> {
+fn cheapest(places: &[usize], cost: &impl Fn(usize, usize) -> f64, min_range: usize, price: f64) -> Vec<Range<usize>> {
     let mut best = vec![(f64::INFINITY, 0); places.len()];
     best[0].0 = 0.0;
     for to in 1..places.len() {

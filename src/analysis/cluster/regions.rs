@@ -15,6 +15,9 @@ use crate::{
 /// Sets of fewer pairs than one in so many ranks are odd: they do not split the rectangles of others.
 const ODD: usize = 16;
 
+/// Ranks that are named for a set.
+const BUSIEST: usize = 4;
+
 /// A jump or kink of a set's times of this size is worth telling.
 const CHANGE: f64 = 0.05;
 
@@ -42,6 +45,19 @@ pub struct Region {
     pub changes: Vec<Bytes>,
     /// Who with whom; larger rectangles first.
     pub rectangles: Vec<Rectangle>,
+    /// The ranks that most of its pairs begin or end at.
+    pub busiest: Vec<Busy>,
+}
+
+/// A rank and its part in a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Which.
+    pub rank: Rank,
+    /// Pairs of the set that begin at it.
+    pub sends: usize,
+    /// Pairs of the set that end at it.
+    pub receives: usize,
 }
 
 /// The regions of a range of lengths.
@@ -74,6 +90,7 @@ fn range_regions(clustered: &Clustered, part: &Part, original: Option<&dyn Run>)
     let (exceptions, lonely_pairs) = count_exceptions(part);
     let spreads = original.map(|run| spreads(run, clustered, part)).transpose()?;
     let mut rectangles = rectangles(&part.sets, &pairs, ranks, order);
+    let mut busiest = busiest(&part.sets, sets, ranks);
     let x: Vec<f64> = lengths.iter().map(|length| length.0 as f64).collect();
     let regions = (0..sets)
         .map(|set| Region {
@@ -83,6 +100,7 @@ fn range_regions(clustered: &Clustered, part: &Part, original: Option<&dyn Run>)
             exceptions: exceptions[set],
             changes: changes(&x, part.curve(set)).map(|place| lengths[place]).collect(),
             rectangles: rectangles.remove(&(set as u32)).unwrap_or_default(),
+            busiest: std::mem::take(&mut busiest[set]),
         })
         .collect();
     let unset = part.sets.iter().filter(|set| **set == NO_SET).count();
@@ -108,6 +126,23 @@ fn count_exceptions(part: &Part) -> (Vec<usize>, usize) {
     lonely.sort_unstable();
     lonely.dedup();
     (counts, lonely.len())
+}
+
+/// The busiest ranks of every set, `[set]`, the busiest first.
+fn busiest(sets: &[u32], count: usize, ranks: usize) -> Vec<Vec<Busy>> {
+    let mut all = vec![BTreeMap::<Rank, (usize, usize)>::new(); count];
+    for (cell, set) in sets.iter().enumerate().filter(|(_, set)| **set != NO_SET) {
+        all[*set as usize].entry(cell / ranks).or_default().0 += 1;
+        all[*set as usize].entry(cell % ranks).or_default().1 += 1;
+    }
+    let sorted = |ends: BTreeMap<Rank, (usize, usize)>| {
+        let mut ends: Vec<Busy> =
+            ends.into_iter().map(|(rank, (sends, receives))| Busy { rank, sends, receives }).collect();
+        ends.sort_by_key(|end| std::cmp::Reverse(end.sends.max(end.receives)));
+        ends.truncate(BUSIEST);
+        ends
+    };
+    all.into_iter().map(sorted).collect()
 }
 
 /// Numbers of the lengths at which a curve stops to be one straight line.
@@ -162,12 +197,7 @@ fn rectangles(sets: &[u32], pairs: &[usize], ranks: usize, order: &[Rank]) -> BT
 }
 
 /// Sources that are in the same sets with every destination, and those sets; [`NO_SET`] where they do not say.
-fn row_groups(
-    sets: &[u32],
-    ranks: usize,
-    order: &[Rank],
-    odd: impl Fn(u32) -> bool,
-) -> Vec<(Vec<Rank>, Vec<u32>)> {
+fn row_groups(sets: &[u32], ranks: usize, order: &[Rank], odd: impl Fn(u32) -> bool) -> Vec<(Vec<Rank>, Vec<u32>)> {
     let mut groups: Vec<(Vec<Rank>, Vec<u32>)> = Vec::new();
     for &source in order {
         let mut row: Vec<u32> = sets[source * ranks..][..ranks].to_vec();

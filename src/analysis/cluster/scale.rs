@@ -42,7 +42,7 @@ impl Scale {
     }
 }
 
-/// A number near `value`, within a 64th of the tolerance, of which fewer bits are set: they compress. What was rounded
+/// A number near `value`, within a 16th of the tolerance, of which fewer bits are set: they compress. What was rounded
 /// stays as it is when it is rounded again.
 pub(super) fn round(value: f64, tolerance: Tolerance) -> f64 {
     let share = match tolerance {
@@ -53,7 +53,7 @@ pub(super) fn round(value: f64, tolerance: Tolerance) -> f64 {
         return value;
     }
     // Rounding to b bits behind the leading one errs by at most 2^-(b+1).
-    let bits = (5.0 - share.min(0.5).log2()).ceil().clamp(0.0, 52.0) as u32;
+    let bits = (3.0 - share.min(0.5).log2()).ceil().clamp(0.0, 52.0) as u32;
     let cut = 52 - bits;
     if cut == 0 {
         return value;
@@ -71,7 +71,7 @@ mod tests {
     fn one_unit_is_the_tolerance() {
         let relative = Scale::new(Tolerance::Relative(0.1), 1.0);
         assert!((relative.of(1.1e-6) - relative.of(1e-6) - 1.0).abs() < 1e-9);
-        let absolute = Scale::new(Tolerance::Absolute(1e-7), 1.0);
+        let absolute = Scale::new(Tolerance::Absolute(1e-7), 1e-6);
         assert!((absolute.of(1.1e-6) - absolute.of(1e-6) - 1.0).abs() < 1e-9);
         assert!(relative.of(0.0).is_nan() && relative.of(-1.0).is_nan() && absolute.of(f64::INFINITY).is_nan());
         assert_eq!(absolute.of(0.0), 0.0);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_costs_a_64th_of_the_tolerance_and_is_done_once() {
+    fn rounding_costs_a_16th_of_the_tolerance_and_is_done_once() {
         for tolerance in [Tolerance::Relative(0.1), Tolerance::Relative(1e-3), Tolerance::Absolute(1e-8)] {
             for value in [1.0, 3.3e-6, 1.999_999e-6, 7.7e5, -2.5e-6, 1e-300] {
                 let rounded = round(value, tolerance);
@@ -87,7 +87,7 @@ mod tests {
                     Tolerance::Relative(share) => share * value.abs(),
                     Tolerance::Absolute(limit) => limit,
                 };
-                assert!((rounded - value).abs() <= limit / 64.0, "{value} {rounded} {tolerance:?}");
+                assert!((rounded - value).abs() <= limit / 16.0, "{value} {rounded} {tolerance:?}");
                 assert_eq!(round(rounded, tolerance), rounded);
             }
         }

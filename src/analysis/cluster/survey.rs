@@ -2,7 +2,8 @@
 //!
 //! One pass over all matrices. Of each, a fixed sample of cells is kept, so that memory does not grow with the matrix,
 //! and the scatter between cells that should agree is measured in three ways: there and back of a pair, neighbours in
-//! a row, neighbours in a column. Differences are taken of logarithms, or of values for an absolute tolerance.
+//! the matrix, pairs that are on the same level over all lengths. Each is too large on some machines, none too small.
+//! Differences are taken of logarithms, or of values for an absolute tolerance.
 
 use crate::{
     analysis::cluster::Error,
@@ -29,12 +30,21 @@ pub(super) struct Survey {
     pub(super) reverse: f64,
     /// Scatter between neighbours in a row or a column, whichever is less.
     pub(super) neighbours: f64,
+    /// Scatter between pairs on the same level over all lengths; NaN where there is one length only.
+    pub(super) same_level: f64,
     /// Median over everything of the values off the diagonal.
     pub(super) level: f64,
     /// Largest difference between lengths in the share of cells that are missing.
     pub(super) missing_now_and_then: f64,
     /// Smoothed curves, `[group][length]`.
     pub(super) curves: Vec<Vec<f64>>,
+}
+
+impl Survey {
+    /// The least of the scatters: noise of single cells.
+    pub(super) fn noise(&self) -> f64 {
+        self.reverse.min(self.neighbours).min(self.same_level)
+    }
 }
 
 /// Reads every matrix once.
@@ -50,11 +60,7 @@ pub(super) fn survey(run: &dyn Run, statistic: Statistic, relative: bool) -> Res
         for (curve, cell) in curves.iter_mut().zip(&cells) {
             curve.push(matrix.values()[*cell] as f32);
         }
-        let axis = |value: f64| match relative {
-            true if value > 0.0 && value.is_finite() => value.ln(),
-            false if value.is_finite() => value,
-            _ => f64::NAN,
-        };
+        let axis = |value: f64| place(value, relative);
         reverse.push(scatter(ranks, |i, j| axis(matrix[(i, j)]) - axis(matrix[(j, i)])));
         let next = |i: usize, j: usize| (j + 1..j + 3).map(|k| k % ranks).find(|k| *k != i).unwrap_or(j);
         let row = scatter(ranks, |i, j| axis(matrix[(i, j)]) - axis(matrix[(i, next(i, j))]));
@@ -65,12 +71,14 @@ pub(super) fn survey(run: &dyn Run, statistic: Statistic, relative: bool) -> Res
         let share = missing / matrix.values().len() as f64;
         (least, most) = (least.min(share), most.max(share));
     }
+    by_level(&mut curves);
     Ok(Survey {
+        same_level: same_level(&curves, relative),
         reverse: quantile(&mut reverse, 0.9),
         neighbours: quantile(&mut neighbours, 0.9),
         level: median(&mut levels),
         missing_now_and_then: (most - least).max(0.0),
-        curves: smooth(curves),
+        curves: smooth(&curves),
     })
 }
 
@@ -105,13 +113,42 @@ fn scatter(ranks: usize, difference: impl Fn(usize, usize) -> f64) -> f64 {
     median(&mut differences) / MEDIAN_DEVIATE / std::f64::consts::SQRT_2
 }
 
-/// Medians of groups of curves on the same level: noise goes, and what many curves do together stays.
-fn smooth(mut curves: Vec<Vec<f32>>) -> Vec<Vec<f64>> {
+/// A logarithm or a value; NaN where there is none.
+fn place(value: f64, relative: bool) -> f64 {
+    match relative {
+        true if value > 0.0 && value.is_finite() => value.ln(),
+        false if value.is_finite() => value,
+        _ => f64::NAN,
+    }
+}
+
+/// Sorts curves by their mean.
+fn by_level(curves: &mut [Vec<f32>]) {
     let level = |curve: &[f32]| {
         let present = curve.iter().filter(|value| value.is_finite());
         present.clone().map(|value| f64::from(*value)).sum::<f64>() / present.count().max(1) as f64
     };
     curves.sort_by_cached_key(|curve| ordered_float_bits(level(curve)));
+}
+
+/// Standard deviation of single cells, from differences of curves that are neighbours by level; 9 of 10 lengths have
+/// no more. Curves that have the same mean differ less than any two: hence the factor.
+fn same_level(curves: &[Vec<f32>], relative: bool) -> f64 {
+    let lengths = curves.first().map_or(0, Vec::len);
+    if lengths < 2 {
+        return f64::NAN;
+    }
+    let at = |curve: &[f32], length: usize| place(f64::from(curve[length]), relative);
+    let scatter = |length: usize| {
+        let difference = |pair: &[Vec<f32>]| (at(&pair[0], length) - at(&pair[1], length)).abs();
+        median(&mut curves.windows(2).map(difference).collect::<Vec<_>>()) / MEDIAN_DEVIATE / std::f64::consts::SQRT_2
+    };
+    let mut scatters: Vec<f64> = (0..lengths).map(scatter).collect();
+    quantile(&mut scatters, 0.9) / (1.0 - 1.0 / lengths as f64).sqrt()
+}
+
+/// Medians of groups of curves on the same level: noise goes, and what many curves do together stays.
+fn smooth(curves: &[Vec<f32>]) -> Vec<Vec<f64>> {
     let size = curves.len().div_ceil(GROUPS).max(1);
     let lengths = curves.first().map_or(0, Vec::len);
     let middle = |group: &[Vec<f32>], length: usize| {

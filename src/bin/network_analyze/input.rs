@@ -1,4 +1,4 @@
-//! The run that a subcommand works on: a result set by its prefix or any of its files.
+//! The run that a subcommand works on: a result set by its prefix or any of its files, or an archive.
 //!
 //! Every subcommand opens its input here, so that all of them take the same files and say the same about bad ones.
 
@@ -10,7 +10,7 @@ use std::{
 use anyhow::anyhow;
 
 use netmatrix::{
-    record::{Run, Statistic},
+    record::{Clustered, Run, Statistic},
     store::{self, StoreError},
     units::Bytes,
 };
@@ -43,10 +43,28 @@ impl Input {
 
     /// Opens a run for a subcommand that tells the notices itself.
     pub fn open_quietly(path: &Path) -> Result<Self, Failure> {
+        if store::is_archive(path) {
+            return Ok(Self::of_archive(path, Self::open_archive(path)?));
+        }
         match store::open(path) {
             Ok(set) => Ok(Self { path: path.to_owned(), notices: set.notices().to_vec(), run: Box::new(set) }),
             Err(error) => Err(explained(error, path)),
         }
+    }
+
+    /// Opens an archive of `cluster`, and nothing else.
+    pub fn open_archive(path: &Path) -> Result<Clustered, Failure> {
+        if path.is_file() {
+            return store::open_archive(path).map_err(Failure::files);
+        }
+        Err(Failure::files(format!("`{}` is no file: give an archive of `network_analyze cluster`", path.display())))
+    }
+
+    /// An archive as a run, with what its reader should know.
+    pub fn of_archive(path: &Path, archive: Clustered) -> Self {
+        let tolerance = archive.about().tolerance.describe();
+        let notice = format!("an archive: every value is within {tolerance} of the one that was measured");
+        Self { path: path.to_owned(), run: Box::new(archive), notices: vec![notice] }
     }
 
     /// Fails unless the run has a statistic.

@@ -3,6 +3,8 @@
 //! One file per subcommand: a clap `Args` struct named as the subcommand, with `run(self) -> Outcome`. Results go to
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
+mod cluster;
+mod expand;
 mod failure;
 mod info;
 mod input;
@@ -46,6 +48,8 @@ macro_rules! subcommands {
 }
 
 subcommands! {
+    cluster::Cluster,
+    expand::Expand,
     info::Info,
     view::View,
 }

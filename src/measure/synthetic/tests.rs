@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     measure::{Ending, measure},
-    plan::{Schedule, Sweep},
+    plan::{Config, Schedule, Sweep},
     record::{Header, Matrix, MemoryRun, Provenance, Run, Statistic},
 };
 

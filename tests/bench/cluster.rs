@@ -1,0 +1,151 @@
+//! Clustering measured: how much smaller, how fast, in how much memory; and how fast single values are found.
+//!
+//! `cargo bench --no-default-features --bench cluster` makes synthetic runs in a temporary folder (3 GiB of it), lets
+//! `network_analyze cluster` and `nccopy -d 5 -s` work on the same files in turn, and prints ratios. Where there is no
+//! `nccopy`, its column stays empty. `-- lookup` measures single values alone.
+
+use std::{
+    fs,
+    hint::black_box,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use criterion::Criterion;
+use netmatrix::{
+    plan::{Config, Mode, Plan, Sweep},
+    record::{Cell, Header, Provenance, Sink, State, Statistic},
+    stats::Summary,
+    store,
+    units::{Bytes, Hosts},
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, LogNormal};
+
+const HOSTS_OF_A_LEAF: usize = 32;
+
+fn main() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let lookup_only = std::env::args().any(|argument| argument == "lookup");
+    if !lookup_only {
+        println!("leaf-spine, 2 % noise      file  times smaller       time       memory     nccopy  times smaller");
+        for (ranks, lengths) in [(512, 64), (512, 32), (1024, 32), (2048, 32)] {
+            measure(folder.path(), ranks, lengths);
+        }
+    }
+    lookup(folder.path());
+}
+
+/// A run on leaf switches of 32 hosts each, 1.2 and 1.8 us, 100 Gbit/s, a switch of protocol at 16 KiB, 2 % noise.
+fn make(prefix: &Path, ranks: usize, lengths: usize) {
+    let lengths: Vec<Bytes> = (0..lengths as u64).map(|k| Bytes(k * 1024)).collect();
+    let sweep = Sweep::list(&lengths).expect("lengths ascend");
+    let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
+    let hosts = Hosts::new((1..=ranks).map(|host| format!("node{host:04}")));
+    let plan = Plan::all(&config, &hosts).expect("the plan can be carried out").remove(0);
+    let mut writer = store::create(prefix, &Header::of(&plan, Provenance::default()), true).expect("files can be made");
+    let noise = LogNormal::new(0.0, 0.02).expect("a standard deviation is not negative");
+    let mut rng = ChaCha8Rng::seed_from_u64(ranks as u64);
+    for (index, length) in lengths.iter().enumerate() {
+        for source in 0..ranks {
+            let cell = |destination: usize| {
+                if source == destination {
+                    return Cell::zero();
+                }
+                let same_leaf = source / HOSTS_OF_A_LEAF == destination / HOSTS_OF_A_LEAF;
+                let latency = if same_leaf { 1.2e-6 } else { 1.8e-6 } + if length.0 >= 16384 { 1.5e-6 } else { 0.0 };
+                let median = (latency + length.0 as f64 / 12e9) * noise.sample(&mut rng);
+                Cell::measured(Summary { median, ..Summary::MISSING }, 100, State::Measured)
+            };
+            let row: Vec<Cell> = (0..ranks).map(cell).collect();
+            writer.write_rows(index, source, &row).expect("rows can be written");
+        }
+        writer.finish_length(index).expect("a length can be finished");
+    }
+    writer.close().expect("files can be closed");
+    // Only the median is looked at; the others would only fill the disk.
+    for statistic in Statistic::all().filter(|statistic| *statistic != Statistic::Median) {
+        let _ = fs::remove_file(prefix.with_file_name(format!("run_{statistic}.nc")));
+    }
+}
+
+fn measure(folder: &Path, ranks: usize, lengths: usize) {
+    let prefix = folder.join("run");
+    make(&prefix, ranks, lengths);
+    let input = folder.join("run_median.nc");
+    let archive = folder.join("run.cluster.nc");
+    let copy = folder.join("copy.nc");
+    // Both find the file in the page cache.
+    fs::read(&input).map(drop).expect("the run can be read");
+    let program = env!("CARGO_BIN_EXE_network_analyze");
+    let mut cluster = Command::new(program);
+    cluster.arg("cluster").arg(&input).arg("--force").arg("-o").arg(&archive);
+    let (seconds, kib) = run(&mut cluster).expect("network_analyze can be started");
+    let mut nccopy = Command::new("nccopy");
+    nccopy.args(["-d", "5", "-s"]).arg(&input).arg(&copy);
+    let size = |path: &Path| fs::metadata(path).map_or(f64::NAN, |file| file.len() as f64);
+    let matrices = (8 * ranks * ranks * lengths) as f64;
+    let other = match run(&mut nccopy) {
+        Some((seconds, _)) => format!("{seconds:>8.2} s {:>14.2}", matrices / size(&copy)),
+        None => String::new(),
+    };
+    println!(
+        "{ranks:>5} ranks {lengths:>3} lengths {:>6.0} MB {:>14.0} {seconds:>8.2} s {:>8.0} MiB {other}",
+        matrices / 1e6,
+        matrices / size(&archive),
+        kib / 1024.0
+    );
+    let _ = fs::remove_file(copy);
+}
+
+/// Runs a program; wall time in seconds, and the most memory that it had, in KiB. `None` where it cannot be started.
+fn run(command: &mut Command) -> Option<(f64, f64)> {
+    let start = Instant::now();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let mut kib = 0.0;
+    loop {
+        kib = f64::max(kib, high_water(&child));
+        match child.try_wait() {
+            Ok(None) => thread::sleep(Duration::from_millis(2)),
+            Ok(Some(status)) => {
+                assert!(status.success(), "{command:?} failed");
+                return Some((start.elapsed().as_secs_f64(), kib));
+            }
+            Err(error) => panic!("{command:?}: {error}"),
+        }
+    }
+}
+
+/// The kernel's own record of the most memory that a process had.
+fn high_water(child: &Child) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(0.0)
+}
+
+fn lookup(folder: &Path) {
+    let (ranks, lengths) = (256, 32);
+    let prefix = folder.join("run");
+    make(&prefix, ranks, lengths);
+    let path = folder.join("run.cluster.nc");
+    let program = env!("CARGO_BIN_EXE_network_analyze");
+    let mut command = Command::new(program);
+    // A tight tolerance: many exceptions to search among.
+    command.arg("cluster").arg(&prefix).args(["--force", "--tolerance", "5%", "--min-range", "4", "-o"]).arg(&path);
+    run(&mut command).expect("network_analyze can be started");
+    let archive = store::open_archive(&path).expect("the archive can be opened");
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut place = || (rng.random_range(0..lengths), rng.random_range(0..ranks), rng.random_range(0..ranks));
+    let places: Vec<_> = (0..4096).map(|_| place()).collect();
+    let mut next = 0;
+    Criterion::default().bench_function("one value of an archive", |bencher| {
+        bencher.iter(|| {
+            let (length, source, destination) = places[next];
+            next = (next + 1) % places.len();
+            black_box(archive.value(length, source, destination))
+        });
+    });
+}
