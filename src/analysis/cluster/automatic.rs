@@ -41,7 +41,8 @@ pub(super) fn choose(run: &dyn Run, statistic: Statistic, survey: &Survey) -> Re
     let digit = 10f64.powf(share.log10().floor() - 1.0);
     let share = ((share / digit).ceil() * digit * 1e6).round() / 1e6;
     let mut reason = format!(
-        "automatic: {SCATTERS} times the scatter of {} between pairs that should agree (on one level over all lengths: {}; there and back: {}; neighbours in the matrix: {}",
+        "automatic: {SCATTERS} times the scatter of {} between pairs that should agree (on one level over all lengths: \
+         {}; there and back: {}; neighbours in the matrix: {}",
         percent(scatter),
         percent(survey.same_level),
         percent(survey.reverse),

@@ -56,7 +56,10 @@ proptest! {
         min_cluster in 1usize..4,
     ) {
         let limits = Limits { max_exceptions, min_cluster };
-        let value = |cell: usize, length: usize| if cells[cell][length] == 3 { f64::NAN } else { f64::from(cells[cell][length]) };
+        let value = |cell: usize, length: usize| match cells[cell][length] {
+            3 => f64::NAN,
+            other => f64::from(other),
+        };
         // Every cell an exception from a set of which no cell has a value; or each cell from a set of its own.
         let all: Vec<_> = (0..5).flat_map(|l| (0..16).map(move |c| (l as u32, c as u32, value(c, l)))).collect();
         let by_exceptions = part(&drafted, &[77.0; 15], 5, &all);
