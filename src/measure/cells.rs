@@ -1,7 +1,7 @@
 //! The cells of one length that a process has measured itself.
 
 use crate::{
-    plan::{Mode, Side},
+    plan::{Mode, Pair, Side},
     record::{Cell, State},
     units::Rank,
 };
@@ -75,6 +75,27 @@ impl Cells {
     /// A cell, if this process owns it.
     pub fn get(&self, source: Rank, destination: Rank) -> Option<&Cell> {
         self.place(source, destination).map(|place| &self.cells[place])
+    }
+
+    /// Takes over both directions of a pair from cells of the same process.
+    pub fn copy_pair(&mut self, from: &Self, pair: Pair) {
+        for (source, destination) in [(pair.leader, pair.partner), (pair.partner, pair.leader)] {
+            if let Some(cell) = from.get(source, destination) {
+                self.set(source, destination, *cell);
+            }
+        }
+    }
+
+    /// The cells of this process with their sources and destinations.
+    pub fn iter(&self) -> impl Iterator<Item = (Rank, Rank, &Cell)> {
+        self.cells.iter().enumerate().map(|(place, cell)| {
+            let (source, destination) = match (self.view, self.timed_at) {
+                (View::Whole, _) => (place / self.ranks, place % self.ranks),
+                (View::Rank(me), Side::Source) => (me, place),
+                (View::Rank(me), Side::Destination) => (place, me),
+            };
+            (source, destination, cell)
+        })
     }
 
     /// All cells of this process: `[other rank]`, or `[source][destination]` with [`View::Whole`].

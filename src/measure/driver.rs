@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest};
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View, forecast::Forecast, retest::retest};
 use crate::{
     plan::Plan,
-    record::{BoxError, Cell, Sink},
+    record::{BoxError, Cell, Retest, Sink},
     units::Bytes,
 };
 
@@ -16,10 +16,10 @@ const CELLS_AT_A_TIME: usize = (1 << 20) / size_of::<Cell>();
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the fields say what they are")]
 pub enum Event<'a> {
-    /// A run begins; lengths before `first` are finished already.
-    Begin { plan: &'a Plan, first: usize },
-    /// A length is measured and safe in the files.
-    LengthFinished { index: usize, length: Bytes, elapsed: Duration },
+    /// A run begins; lengths before `first` are finished already. It is expected to take this long.
+    Begin { plan: &'a Plan, first: usize, expected: Duration },
+    /// A length is measured and safe in the files; the rest is expected to take `left`.
+    LengthFinished { index: usize, length: Bytes, elapsed: Duration, left: Duration },
     /// The run ends.
     End { ending: Ending, elapsed: Duration, times: Times },
 }
@@ -44,6 +44,15 @@ pub enum Ending {
     Stopped(Stop),
 }
 
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Payloads that arrived damaged, over all ranks.
+    pub damaged: u64,
+}
+
 /// A run that did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
@@ -63,10 +72,13 @@ pub fn measure(
     first: usize,
     request: &StopRequest,
     events: &mut dyn FnMut(Event<'_>),
-) -> Result<Ending, MeasureError> {
-    let start = Instant::now();
+) -> Result<Outcome, MeasureError> {
     fabric.prepare(plan)?;
-    events(Event::Begin { plan, first });
+    let [shortest, longest] = [plan.lengths()[0], plan.config.longest()].map(|length| fabric.probe(length));
+    let forecast = Forecast::new(plan, first, shortest?.unwrap_or(f64::NAN), longest?.unwrap_or(f64::NAN));
+    events(Event::Begin { plan, first, expected: forecast.whole() });
+    let start = Instant::now();
+    let mut damaged = 0;
     let mut cells = Cells::new(plan.mode, plan.ranks(), fabric.view());
     let mut times = Times::default();
     let mut ending = Ending::Complete;
@@ -74,19 +86,27 @@ pub fn measure(
     for (index, &length) in plan.lengths().iter().enumerate().skip(first) {
         cells.clear();
         fabric.begin_length(plan, index)?;
-        for round in plan.rounds(index).iter() {
-            fabric.run(&round, length, &mut cells)?;
+        let rounds = plan.rounds(index);
+        match fabric.view() {
+            View::Whole => rounds.iter().try_for_each(|round| fabric.run(&round, length, &mut cells))?,
+            View::Rank(me) => rounds.concerning(me).try_for_each(|round| fabric.run(&round, length, &mut cells))?,
         }
         // A length of which a round was skipped is given up; a wish that comes later waits until the length is safe.
         if let Some(stop) = fabric.agree(fabric.stopped())? {
             ending = Ending::Stopped(stop);
             break;
         }
-        failure = save(plan, fabric, &cells, &mut sink, index, &mut times)?.err();
+        let retests = match plan.retests() {
+            0 => Vec::new(),
+            _ => retest(plan, fabric, index, length, &cells)?,
+        };
+        damaged += cells.iter().map(|(_, _, cell)| u64::from(cell.damaged)).sum::<u64>();
+        failure = save(plan, fabric, &cells, &retests, &mut sink, index, &mut times)?.err();
         let wish = if failure.is_some() { Some(Stop::Output) } else { request.wish() };
         let agreed = fabric.agree(wish)?;
         if agreed != Some(Stop::Output) {
-            events(Event::LengthFinished { index, length, elapsed: start.elapsed() });
+            let elapsed = start.elapsed();
+            events(Event::LengthFinished { index, length, elapsed, left: forecast.left(index, elapsed) });
         }
         if let Some(stop) = agreed {
             ending =
@@ -101,9 +121,12 @@ pub fn measure(
         ending = Ending::Stopped(Stop::Output);
     }
     times.shares = fabric.shares()?;
+    let mut sum = [damaged as f64];
+    fabric.sum(&mut sum)?;
+    let damaged = sum[0] as u64;
     fabric.finish()?;
     events(Event::End { ending, elapsed: start.elapsed(), times });
-    failure.map_or(Ok(ending), |error| Err(MeasureError::Sink(error)))
+    failure.map_or(Ok(Outcome { ending, damaged }), |error| Err(MeasureError::Sink(error)))
 }
 
 /// Brings the matrix of a length to the root and into its sink, some rows at a time. A sink that fails is not asked
@@ -112,6 +135,7 @@ fn save(
     plan: &Plan,
     fabric: &mut dyn Fabric,
     cells: &Cells,
+    retests: &[Retest],
     sink: &mut Option<&mut dyn Sink>,
     index: usize,
     times: &mut Times,
@@ -132,7 +156,7 @@ fn save(
     }
     if let (Some(sink), Ok(())) = (sink.as_deref_mut(), &written) {
         let writing = Instant::now();
-        written = sink.finish_length(index);
+        written = sink.write_retests(index, retests).and_then(|()| sink.finish_length(index));
         times.writing += writing.elapsed();
     }
     Ok(written)

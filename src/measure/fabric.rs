@@ -3,9 +3,9 @@
 
 use std::{ops::Range, time::Duration};
 
-use super::{Cells, Stop, View};
+use super::{Cells, Stop, Suspect, View};
 use crate::{
-    plan::{Plan, Round},
+    plan::{Pair, Plan, Round},
     record::Cell,
     units::Bytes,
 };
@@ -27,6 +27,24 @@ pub trait Fabric {
     /// Carries out all exchanges of a round with messages of `length`, and keeps what this process measured. Once it
     /// knows of a wish to stop it only does what keeps the ranks in step.
     fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError>;
+
+    /// Seconds that an exchange with messages of `length` takes, measured with a few of them between two ranks; `None`
+    /// on processes that did not take part. The root takes part.
+    fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError>;
+
+    /// Measures these pairs at the same time, outside the schedule; everybody else is silent. `number` tells the calls
+    /// for one length apart.
+    fn run_pairs(&mut self, pairs: &[Pair], number: usize, length: Bytes, cells: &mut Cells)
+    -> Result<(), FabricError>;
+
+    /// The given numbers of all processes, `[process][number]`, on all of them.
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError>;
+
+    /// Adds up numbers over all processes, on all of them.
+    fn sum(&mut self, numbers: &mut [f64]) -> Result<(), FabricError>;
+
+    /// The worst of all processes' suspects, at most `most` pairs, on all of them.
+    fn worst(&mut self, own: Vec<Suspect>, most: usize) -> Result<Vec<Suspect>, FabricError>;
 
     /// Why this process has skipped exchanges of the current length, if it has.
     fn stopped(&self) -> Option<Stop>;

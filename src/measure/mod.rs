@@ -8,13 +8,16 @@ mod cells;
 mod clock;
 mod driver;
 mod fabric;
+mod forecast;
+mod retest;
 mod stop;
 mod stopping;
 pub mod synthetic;
 
 pub use cells::{Cells, View};
 pub use clock::{Bracket, ClockModel};
-pub use driver::{Ending, Event, MeasureError, Times, measure};
+pub use driver::{Ending, Event, MeasureError, Outcome, Times, measure};
 pub use fabric::{Fabric, FabricError, Shares};
+pub use retest::{Suspect, worst_of};
 pub use stop::{Stop, StopRequest};
 pub use stopping::Stopping;

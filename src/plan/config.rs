@@ -101,6 +101,8 @@ pub struct Config {
     pub schedule: Schedule,
     /// Only this many random partners for every rank; the other cells are missing. Default: all.
     pub sample_rounds: Option<usize>,
+    /// With disjoint pairs: how many of a length's slowest pairs are measured again. Default: 10.
+    pub retest: usize,
     /// Root of everything that is drawn at random. Default: 1.
     pub seed: u64,
     /// Check every payload. Default: no.
@@ -128,6 +130,7 @@ impl Default for Config {
             timing: Timing::Transfer,
             schedule: Schedule::Isolated,
             sample_rounds: None,
+            retest: 10,
             seed: 1,
             verify: false,
             time_limit: None,

@@ -75,6 +75,12 @@ impl Plan {
         if self.mode.has_noise() { Schedule::Isolated } else { self.config.schedule }
     }
 
+    /// How many suspicious pairs of a length are measured again: only where pairs could disturb each other.
+    pub fn retests(&self) -> usize {
+        let disturbed = self.schedule() == Schedule::Disjoint && !self.mode.is_collective();
+        if disturbed { self.config.retest.min(self.ranks() * (self.ranks() - 1) / 2) } else { 0 }
+    }
+
     /// The rounds of one message length.
     pub fn rounds(&self, length_index: usize) -> Rounds<'_> {
         Rounds::new(self, length_index)
@@ -94,6 +100,7 @@ impl Plan {
             ("timing", self.timing().map_or("local", Timing::name).to_owned()),
             ("schedule", self.schedule().name().to_owned()),
             ("sample_rounds", config.sample_rounds.map_or_else(|| "all".to_owned(), |k| k.to_string())),
+            ("retest", self.retests().to_string()),
             ("seed", config.seed.to_string()),
             ("noise_length", config.noise.length.0.to_string()),
             ("noise_messages", config.noise.messages.to_string()),

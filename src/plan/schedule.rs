@@ -102,6 +102,8 @@ pub enum RoundKind {
 pub struct Rounds<'a> {
     hosts: &'a Hosts,
     order: Order,
+    /// Whether ranks that are not in a pair take part in its turn.
+    noise: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -185,7 +187,7 @@ impl<'a> Rounds<'a> {
                 Order::Disjoint { pairing, labels, between, within, widest }
             }
         };
-        Self { hosts, order }
+        Self { hosts, order, noise: plan.mode.has_noise() }
     }
 
     /// Number of rounds. In some of them a rank, or on uneven hosts everybody, may have nothing to do.
@@ -206,6 +208,21 @@ impl<'a> Rounds<'a> {
     /// The `index`-th round.
     pub fn get(&self, index: usize) -> Option<Round<'_>> {
         (index < self.len()).then_some(Round { rounds: self, index })
+    }
+
+    /// The rounds, in order, in which `rank` may have something to do: with one silent pair at a time those of its own
+    /// pairs, found without looking at the others; else all.
+    pub fn concerning(&self, rank: Rank) -> Box<dyn Iterator<Item = Round<'_>> + '_> {
+        match &self.order {
+            Order::Isolated { pairing, labels, between } if !self.noise => {
+                let group_of = |group: usize| between.drawn.as_ref().map_or(group, |drawn| drawn[group]);
+                Box::new((0..between.count).filter_map(move |group| {
+                    let (_, slot) = pairing.meets(group_of(group), labels.label[rank])?;
+                    Some(Round { rounds: self, index: group * between.slots + slot })
+                }))
+            }
+            _ => Box::new(self.iter()),
+        }
     }
 
     /// All rounds in order.
@@ -402,6 +419,11 @@ mod tests {
                 }
             }
             prop_assert_eq!(met.len(), ranks * (ranks - 1), "every ordered pair is measured");
+            for rank in [0, ranks / 2, ranks - 1] {
+                let own = |round: Round<'_>| round.pair_of(rank).map(|pair| (round.index(), pair));
+                let concerning: Vec<_> = rounds.concerning(rank).filter_map(own).collect();
+                prop_assert_eq!(concerning, rounds.iter().filter_map(own).collect::<Vec<_>>());
+            }
         }
         Ok(())
     }

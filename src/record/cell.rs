@@ -1,5 +1,6 @@
 //! One ordered pair at one length.
 
+use super::Statistic;
 use crate::stats::Summary;
 
 /// Why a cell has the samples it has, or none.
@@ -85,6 +86,19 @@ impl Cell {
     /// A cell that was measured.
     pub fn measured(summary: Summary, samples: u32, state: State) -> Self {
         Self { summary, samples, state, damaged: 0, clock_bound: None }
+    }
+
+    /// Sets one statistic, or the number of samples.
+    pub fn set(&mut self, statistic: Statistic, value: f64) {
+        match statistic {
+            Statistic::Min => self.summary.min = value,
+            Statistic::Average => self.summary.average = value,
+            Statistic::Median => self.summary.median = value,
+            Statistic::Max => self.summary.max = value,
+            Statistic::Deviation => self.summary.deviation = value,
+            // NaN becomes 0: no samples.
+            Statistic::MeasurementsAmount => self.samples = value as u32,
+        }
     }
 
     /// A cell without samples.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{BoxError, Cell, Header, Run, Sink, State, Statistic};
+use super::{BoxError, Cell, Header, Retest, Run, Sink, State, Statistic};
 use crate::units::Bytes;
 
 /// A [`Sink`] that keeps what it is given, and the [`Run`] that comes of it.
@@ -13,6 +13,8 @@ pub struct MemoryRun {
     lengths: Vec<Bytes>,
     /// `[length][source][destination]`.
     cells: Vec<Vec<Cell>>,
+    /// `[length]`, any number per length.
+    retests: Vec<Vec<Retest>>,
 }
 
 impl MemoryRun {
@@ -23,12 +25,17 @@ impl MemoryRun {
 
     /// Without any length yet, for cells of which only these statistics are known.
     pub fn with_statistics(header: Header, statistics: Vec<Statistic>) -> Self {
-        Self { header, statistics, lengths: Vec::new(), cells: Vec::new() }
+        Self { header, statistics, lengths: Vec::new(), cells: Vec::new(), retests: Vec::new() }
     }
 
     /// All cells of a finished length, `[source][destination]`.
     pub fn cells(&self, length_index: usize) -> &[Cell] {
         &self.cells[length_index]
+    }
+
+    /// The pairs that were measured again at a finished length.
+    pub fn retests(&self, length_index: usize) -> &[Retest] {
+        self.retests.get(length_index).map_or(&[], Vec::as_slice)
     }
 
     /// Appends a finished length.
@@ -42,6 +49,12 @@ impl Sink for MemoryRun {
     fn write_rows(&mut self, length_index: usize, _first_row: usize, rows: &[Cell]) -> Result<(), BoxError> {
         self.cells.resize(length_index + 1, Vec::new());
         self.cells[length_index].extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn write_retests(&mut self, length_index: usize, retests: &[Retest]) -> Result<(), BoxError> {
+        self.retests.resize(length_index + 1, Vec::new());
+        self.retests[length_index].extend_from_slice(retests);
         Ok(())
     }
 
@@ -80,6 +93,13 @@ impl Run for MemoryRun {
         for (value, cell) in values.iter_mut().zip(cells) {
             *value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
         }
+        Ok(())
+    }
+
+    fn read_cells(&self, length_index: usize, rows: Range<usize>, cells: &mut Vec<Cell>) -> Result<(), BoxError> {
+        let ranks = self.ranks();
+        cells.clear();
+        cells.extend_from_slice(&self.cells[length_index][rows.start * ranks..rows.end * ranks]);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ mod clustered;
 mod header;
 mod matrix;
 mod memory;
+mod retest;
 mod statistic;
 
 pub use cell::{Cell, State};
@@ -21,6 +22,7 @@ pub use clustered::{
 pub use header::{Header, Provenance};
 pub use matrix::Matrix;
 pub use memory::MemoryRun;
+pub use retest::Retest;
 pub use statistic::Statistic;
 
 use std::{error::Error, ops::Range};
@@ -35,6 +37,12 @@ pub trait Sink {
     /// Takes `rows`, `[row][destination]`, of which the first is the matrix row `first_row`, of the length with number
     /// `length_index` in the planned sweep.
     fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError>;
+
+    /// Takes the pairs of the length that were measured again, before the length is finished. Called only where the plan
+    /// has [`crate::plan::Plan::retests`].
+    fn write_retests(&mut self, _length_index: usize, _retests: &[Retest]) -> Result<(), BoxError> {
+        Ok(())
+    }
 
     /// All rows of the length have been written: whatever happens later, they must stay readable.
     fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError>;
@@ -67,6 +75,28 @@ pub trait Run {
     /// Reads why the cells of the given rows have the samples they have, `[row][destination]`.
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
         states_of_values(self, length_index, rows, states)
+    }
+
+    /// Adds to the cells of the given rows what is known beside statistics and states: the bounds of clocks, damaged
+    /// payloads. Here: nothing.
+    fn read_further(&self, _length_index: usize, _rows: Range<usize>, _cells: &mut [Cell]) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// Reads everything about the cells of the given rows, `[row][destination]`. Statistics that are not there are NaN.
+    fn read_cells(&self, length_index: usize, rows: Range<usize>, cells: &mut Vec<Cell>) -> Result<(), BoxError> {
+        let mut states = vec![State::Measured; rows.len() * self.ranks()];
+        self.read_states(length_index, rows.clone(), &mut states)?;
+        cells.clear();
+        cells.extend(states.into_iter().map(Cell::missing));
+        let mut values = vec![f64::NAN; cells.len()];
+        for &statistic in self.statistics() {
+            self.read_rows(statistic, length_index, rows.clone(), &mut values)?;
+            for (cell, value) in cells.iter_mut().zip(&values) {
+                cell.set(statistic, *value);
+            }
+        }
+        self.read_further(length_index, rows, cells)
     }
 
     /// Number of ranks: matrices have as many rows and columns.

@@ -35,6 +35,9 @@ pub(super) fn create_with(
 ) -> Result<SetWriter, StoreError> {
     check(prefix, force)?;
     check_header(header).map_err(StoreError::Header)?;
+    if statistics.is_empty() {
+        return Err(StoreError::Header("it has no statistics".to_owned()));
+    }
     let mut created = Created::default();
     let mut made = Vec::new();
     for &statistic in statistics {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use netcdf::{AttributeValue, FileMut, Options};
 
-use super::{StoreError, chars, schema::*};
+use super::{StoreError, chars, companion::Companion, schema::*};
 use crate::{
     plan::Side,
     record::{Header, State, Statistic},
@@ -33,10 +33,11 @@ pub(super) fn define(
         }
         define_hosts(&mut file)?;
         define_data(&mut file, header, statistic)?;
-        if statistic == Statistic::Median {
-            define_state(&mut file)?;
+        let is_beside = Companion::beside(statistics) == Some(statistic);
+        for companion in Companion::of_run(header).filter(|_| is_beside) {
+            define_companion(&mut file, companion)?;
         }
-        // Last, so that a record ends with a value, not with the padding of the states.
+        // Last, so that a record ends with a value, not with the padding of a companion.
         define_length(&mut file, cdf5)?;
         define_attributes(&mut file, header, statistic, statistics, cdf5)?;
         file.enddef()?;
@@ -134,13 +135,21 @@ fn define_data(file: &mut FileMut, header: &Header, statistic: Statistic) -> net
     Ok(())
 }
 
-fn define_state(file: &mut FileMut) -> netcdf::Result<()> {
-    let mut state = file.add_variable::<i8>(STATE, &[N, X, Y])?;
-    state.put_attribute("long_name", "why a cell has the samples it has, or none")?;
-    state.put_attribute("units", "1")?;
-    state.put_attribute("flag_values", AttributeValue::Schars(State::all().map(State::id).collect()))?;
-    state.put_attribute("flag_meanings", State::all().map(State::name).collect::<Vec<_>>().join(" "))?;
-    state.put_attribute("coordinates", format!("{LENGTH} {HOST}"))?;
+fn define_companion(file: &mut FileMut, companion: Companion) -> netcdf::Result<()> {
+    let dimensions = [N, X, Y];
+    let name = companion.name();
+    let mut variable = match companion {
+        Companion::State => file.add_variable::<i8>(name, &dimensions)?,
+        Companion::ClockBound => file.add_variable::<f64>(name, &dimensions)?,
+        Companion::Damaged => file.add_variable::<i32>(name, &dimensions)?,
+    };
+    variable.put_attribute("long_name", companion.meaning())?;
+    variable.put_attribute("units", companion.unit())?;
+    if companion == Companion::State {
+        variable.put_attribute("flag_values", AttributeValue::Schars(State::all().map(State::id).collect()))?;
+        variable.put_attribute("flag_meanings", State::all().map(State::name).collect::<Vec<_>>().join(" "))?;
+    }
+    variable.put_attribute("coordinates", format!("{LENGTH} {HOST}"))?;
     Ok(())
 }
 

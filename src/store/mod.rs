@@ -7,7 +7,9 @@
 //!
 //! * [`check`], [`create`]: a new set, written row by row, safe length by length;
 //! * [`open`]: a set, from its prefix or any of its files;
-//! * [`write_run`]: any run to a new set;
+//! * [`resume`]: a set that is not finished, to go on;
+//! * [`write_run`], [`import`]: any run, or its text, to a new set;
+//! * [`text`], [`csv`]: runs to text and back;
 //! * [`create_archive`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
 //!
 //! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing, but
@@ -16,17 +18,23 @@
 mod archive;
 mod chars;
 mod classic;
+mod companion;
 mod compare;
 mod copy;
 mod create;
+pub mod csv;
 mod definition;
 mod description;
 mod error;
 mod file;
+mod import;
 mod legacy;
+mod lines;
 mod paths;
 mod reader;
+mod resume;
 mod schema;
+pub mod text;
 mod values;
 mod writer;
 
@@ -34,8 +42,10 @@ pub use archive::{ArchiveWriter, create_archive, is_archive, open_archive};
 pub use copy::write_run;
 pub use create::create;
 pub use error::StoreError;
-pub use paths::check;
+pub use import::import;
+pub use paths::{check, exists};
 pub use reader::{ResultSet, open};
+pub use resume::resume;
 pub use writer::SetWriter;
 
 #[cfg(test)]

@@ -75,6 +75,11 @@ pub fn check(prefix: &Path, force: bool) -> Result<(), StoreError> {
     fs::remove_file(&probe).map_err(StoreError::io("remove", &probe))
 }
 
+/// Whether any file of a set is there.
+pub fn exists(prefix: &Path) -> bool {
+    set_files(prefix).any(|path| path.exists())
+}
+
 fn folder_of(prefix: &Path) -> PathBuf {
     match prefix.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

@@ -10,16 +10,18 @@ use std::{
 
 use super::{
     StoreError,
+    companion::Companion,
     compare::difference,
     description::{self, Description, Values},
     file::NcFile,
     legacy,
+    lines::listed,
     paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
-    schema::{DATA, FORMAT, STATE},
+    schema::{DATA, FORMAT, N, X, Y},
     values,
 };
 use crate::{
-    record::{BoxError, Header, Run, State, Statistic, states_of_values},
+    record::{BoxError, Cell, Header, Run, State, Statistic, states_of_values},
     units::Bytes,
 };
 
@@ -30,8 +32,9 @@ pub struct ResultSet {
     lengths: Vec<Bytes>,
     statistics: Vec<Statistic>,
     sources: Vec<Source>,
+    /// The statistics that the set should have; `None`: network_tests2's.
+    promised: Option<Vec<Statistic>>,
     notices: Vec<String>,
-    is_ours: bool,
     /// Where a statistic that is not there would be.
     prefix: PathBuf,
 }
@@ -86,12 +89,12 @@ pub fn open(path: &Path) -> Result<ResultSet, StoreError> {
         lengths: common.unwrap_or_default(),
         statistics: Vec::new(),
         notices: Vec::new(),
-        is_ours: sources.iter().any(|source| source.values == Values::Ours),
+        promised,
         sources,
         prefix,
     };
     set.find_hosts(&first);
-    set.list_statistics(promised.unwrap_or_default());
+    set.list_statistics();
     set.note_unfinished();
     Ok(set)
 }
@@ -146,6 +149,9 @@ fn locate(path: &Path) -> Result<Located, StoreError> {
             return Ok(Located { prefix, files });
         }
     }
+    if path.is_dir() {
+        return Err(StoreError::PrefixIsFolder { prefix: path.to_owned() });
+    }
     Err(StoreError::NotFound { path: path.to_owned() })
 }
 
@@ -158,7 +164,12 @@ impl ResultSet {
 
     /// Whether network_test made the files, and not network_tests2.
     pub fn is_ours(&self) -> bool {
-        self.is_ours
+        self.promised.is_some()
+    }
+
+    /// The statistics that the set should have; `None` for network_tests2's, which do not tell.
+    pub(super) fn promised(&self) -> Option<&[Statistic]> {
+        self.promised.as_deref()
     }
 
     /// Finished lengths of every file, by path. The set has as many as the shortest.
@@ -169,7 +180,7 @@ impl ResultSet {
     /// Replaces the hosts of network_tests2's runs, which stand in a file of their own.
     fn find_hosts(&mut self, first: &Path) {
         let path = extended(&self.prefix, HOSTS);
-        if self.is_ours {
+        if self.is_ours() {
             if !path.exists() && prefix_of(first).is_some() {
                 self.notices.push(format!("`{}` is missing; the hosts are known from the other files", path.display()));
             }
@@ -181,12 +192,12 @@ impl ResultSet {
         }
     }
 
-    fn list_statistics(&mut self, promised: Vec<Statistic>) {
+    fn list_statistics(&mut self) {
         let delays = self.sources.iter().any(|source| matches!(source.values, Values::Delays { .. }));
         let has = |statistic| delays || self.sources.iter().any(|source| source.statistic == statistic);
-        let order = Statistic::OF_TIMES.into_iter().chain([Statistic::MeasurementsAmount]);
-        self.statistics = order.filter(|statistic| has(*statistic)).collect();
-        for statistic in promised.into_iter().filter(|statistic| !self.statistics.contains(statistic)) {
+        self.statistics = listed(&Statistic::all().filter(|statistic| has(*statistic)).collect::<Vec<_>>());
+        let promised = self.promised.iter().flatten();
+        for &statistic in promised.filter(|statistic| !self.statistics.contains(statistic)) {
             let path = file_of(&self.prefix, statistic);
             self.notices.push(format!("`{}` is missing: the {statistic} cannot be read", path.display()));
         }
@@ -202,7 +213,7 @@ impl ResultSet {
             ));
         }
         if shared < self.header.planned.len() {
-            let promise = if self.is_ours { "planned" } else { "announced by network_tests2, which may be wrong" };
+            let promise = if self.is_ours() { "planned" } else { "announced by network_tests2, which may be wrong" };
             self.notices.push(format!(
                 "unfinished: {shared} message lengths of {} that were {promise}",
                 self.header.planned.len()
@@ -216,6 +227,28 @@ impl ResultSet {
             .iter()
             .find(holds)
             .ok_or_else(|| StoreError::NoStatistic { path: file_of(&self.prefix, statistic), statistic })
+    }
+
+    /// Cells of which nothing is known but one companion; `None` where no file has it.
+    fn read_companion(
+        &self,
+        companion: Companion,
+        length_index: usize,
+        rows: Range<usize>,
+    ) -> Result<Option<Vec<Cell>>, StoreError> {
+        let has_it = |source: &&Source| source.file.file.variable(companion.name()).is_some();
+        let Some(source) = self.sources.iter().find(has_it) else {
+            return Ok(None);
+        };
+        let file = &source.file;
+        let variable = file.variable_over(companion.name(), &[N, X, Y])?;
+        let values = values::rows(&variable, length_index, rows).map_err(StoreError::netcdf("read", &file.path))?;
+        let cell = |value| {
+            let mut cell = Cell::missing(State::Failed);
+            let known = companion.set(&mut cell, value).map(|()| cell);
+            known.ok_or_else(|| file.unusable(format!("has a cell with the impossible {} {value}", companion.name())))
+        };
+        values.into_iter().map(cell).collect::<Result<_, _>>().map(Some)
     }
 
     fn check_part(&self, length_index: usize, rows: &Range<usize>, cells: usize) -> Result<(), StoreError> {
@@ -260,16 +293,23 @@ impl Run for ResultSet {
 
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
         self.check_part(length_index, &rows, states.len())?;
-        let with_states = self.sources.iter().find_map(|source| Some((source, source.file.file.variable(STATE)?)));
-        if let Some((source, variable)) = with_states {
-            let ids: Vec<i8> =
-                values::rows(&variable, length_index, rows).map_err(StoreError::netcdf("read", &source.file.path))?;
-            for (state, id) in states.iter_mut().zip(ids) {
-                let unknown = || source.file.unusable(format!("has a cell in the state {id}, which no state has"));
-                *state = State::from_id(id).ok_or_else(unknown)?;
+        match self.read_companion(Companion::State, length_index, rows.clone())? {
+            None => states_of_values(self, length_index, rows, states),
+            Some(cells) => {
+                states.iter_mut().zip(cells).for_each(|(state, cell)| *state = cell.state);
+                Ok(())
             }
-            return Ok(());
         }
-        states_of_values(self, length_index, rows, states)
+    }
+
+    fn read_further(&self, length_index: usize, rows: Range<usize>, cells: &mut [Cell]) -> Result<(), BoxError> {
+        self.check_part(length_index, &rows, cells.len())?;
+        for companion in Companion::of_run(&self.header).filter(|companion| *companion != Companion::State) {
+            let found = self.read_companion(companion, length_index, rows.clone())?;
+            for (cell, found) in cells.iter_mut().zip(found.into_iter().flatten()) {
+                companion.set(cell, companion.of(&found));
+            }
+        }
+        Ok(())
     }
 }

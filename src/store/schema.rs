@@ -27,8 +27,6 @@ pub(super) const STRINGS_LEN: usize = 101;
 pub(super) const DATA: &str = "data";
 /// `[n]`: message lengths.
 pub(super) const LENGTH: &str = "length";
-/// `[n][x][y]`, beside the median: why the cells have the samples they have.
-pub(super) const STATE: &str = "state";
 /// `[x][strings]`: the host of every rank.
 pub(super) const HOST: &str = "host";
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use netcdf::{Variable, types::NcTypeDescriptor};
+use netcdf::Variable;
 
 use super::description::Values;
 use crate::{record::Statistic, stats::Summary};
@@ -49,12 +49,8 @@ pub(super) fn read_rows(
     Ok(())
 }
 
-/// Reads rows of a variable `[n][x][y]` as they are.
-pub(super) fn rows<T: NcTypeDescriptor + Copy>(
-    variable: &Variable<'_>,
-    length_index: usize,
-    rows: Range<usize>,
-) -> netcdf::Result<Vec<T>> {
+/// Reads rows of a variable `[n][x][y]` as they are, whatever their type.
+pub(super) fn rows(variable: &Variable<'_>, length_index: usize, rows: Range<usize>) -> netcdf::Result<Vec<f64>> {
     if rows.is_empty() { Ok(Vec::new()) } else { variable.get_values((length_index..length_index + 1, rows, ..)) }
 }
 

@@ -19,7 +19,8 @@ use std::{
 use super::{
     StoreError,
     classic::{Layout, Place},
-    schema::{DATA, LENGTH, STATE},
+    companion::Companion,
+    schema::{DATA, LENGTH},
 };
 use crate::{
     record::{BoxError, Cell, Header, Sink, Statistic},
@@ -55,7 +56,7 @@ struct Output {
     record_size: u64,
     data: Place,
     length: Place,
-    state: Option<Place>,
+    companions: Vec<(Companion, Place)>,
 }
 
 /// A file that is made already, and where it will be found.
@@ -71,7 +72,7 @@ pub(super) struct Made {
 impl SetWriter {
     /// Opens files that are made already, to write the length with number `first` next.
     pub(super) fn open(made: &[Made], header: &Header, first: usize) -> Result<Self, StoreError> {
-        let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, first)).collect();
+        let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, header, first)).collect();
         Ok(Self {
             planned: header.planned.clone(),
             ranks: header.hosts.ranks(),
@@ -104,16 +105,16 @@ impl SetWriter {
         let before = (first_row * self.ranks) as u64;
         for output in &self.outputs {
             let statistic = output.statistic;
-            self.buffer.clear();
-            self.buffer.extend(rows.iter().flat_map(|cell| {
+            self.buffer.resize(rows.len() * size_of::<f64>(), 0);
+            for (bytes, cell) in self.buffer.chunks_exact_mut(size_of::<f64>()).zip(rows) {
                 let value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
-                value.to_be_bytes()
-            }));
+                bytes.copy_from_slice(&value.to_be_bytes());
+            }
             output.put(&output.data, length_index, before * 8, &self.buffer)?;
-            if let Some(state) = &output.state {
+            for (companion, place) in &output.companions {
                 self.buffer.clear();
-                self.buffer.extend(rows.iter().map(|cell| cell.state.id() as u8));
-                output.put(state, length_index, before, &self.buffer)?;
+                companion.encode(rows, &mut self.buffer);
+                output.put(place, length_index, before * companion.size(), &self.buffer)?;
             }
         }
         self.next_row += rows.len() / self.ranks;
@@ -157,7 +158,7 @@ impl SetWriter {
 }
 
 impl Output {
-    fn open(made: &Made, first: usize) -> Result<Self, StoreError> {
+    fn open(made: &Made, header: &Header, first: usize) -> Result<Self, StoreError> {
         let Made { staged, path, statistic } = made;
         let open = || OpenOptions::new().read(true).write(true).open(staged);
         let file = open().map_err(StoreError::io("write", path))?;
@@ -166,6 +167,7 @@ impl Output {
             let missing = || StoreError::unusable(path, format!("has no variable `{name}`"));
             layout.place(name).cloned().ok_or_else(missing)
         };
+        let companions = Companion::of_run(header);
         let output = Self {
             path: path.clone(),
             statistic: *statistic,
@@ -173,7 +175,7 @@ impl Output {
             record_size: layout.record_size,
             data: place(DATA)?,
             length: place(LENGTH)?,
-            state: layout.place(STATE).cloned(),
+            companions: companions.filter_map(|one| Some((one, layout.place(one.name())?.clone()))).collect(),
             file,
         };
         if layout.records != Some(first as u64) {

@@ -55,7 +55,7 @@ impl Info<'_> {
         lines.push(("samples", samples(self.header)));
         if mode.has_noise() {
             let noise = self.header.noise;
-            let text = format!("{} ranks, {} messages of {} bytes", noise.processes, noise.messages, noise.length.0);
+            let text = format!("{} ranks, {} x {} bytes each", noise.processes, noise.messages, noise.length.0);
             lines.push(("noise", text));
         }
         lines.push(("hosts", format!("{}: {}", hosts.count(), hostlist::compress(hosts.names()))));

@@ -46,7 +46,8 @@ fn make(prefix: &Path, ranks: usize, lengths: usize) {
     let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
     let hosts = Hosts::new((1..=ranks).map(|host| format!("node{host:04}")));
     let plan = Plan::all(&config, &hosts).expect("the plan can be carried out").remove(0);
-    let mut writer = store::create(prefix, &Header::of(&plan, Provenance::default()), true).expect("files can be made");
+    let mut writer = store::create(prefix, &Header::of(&plan, Provenance::default()), true, false)
+        .expect("files can be made");
     let noise = LogNormal::new(0.0, 0.02).expect("a standard deviation is not negative");
     let mut rng = ChaCha8Rng::seed_from_u64(ranks as u64);
     for (index, length) in lengths.iter().enumerate() {

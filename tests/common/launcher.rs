@@ -228,6 +228,29 @@ impl Running {
         kill_process(self.pid(), signal).expect("a running launcher can be signalled");
     }
 
+    /// Kills launcher and ranks at once, as a node does that loses its power.
+    pub fn kill(mut self) {
+        let family = Process::descendants(self.pid());
+        // A process that has ended meanwhile is as dead as it can be.
+        let _ = self.child.kill();
+        for process in family.into_iter().filter(Process::is_alive) {
+            let _ = kill_process(process.pid, Signal::KILL);
+        }
+        self.wait_for(GRACE);
+    }
+
+    /// Sends `signal` to one of the processes that run `program`, in the order of their numbers.
+    pub fn signal_one(&self, program: &Path, place: usize, signal: Signal) {
+        let runs = |process: &Process| {
+            let running = fs::read_link(format!("/proc/{}/exe", process.pid.as_raw_nonzero()));
+            running.is_ok_and(|running| running == program)
+        };
+        let mut ranks: Vec<_> =
+            Process::descendants(self.pid()).into_iter().filter(runs).map(|rank| rank.pid).collect();
+        ranks.sort_by_key(|pid| pid.as_raw_nonzero());
+        kill_process(ranks[place], signal).expect("a running rank can be signalled");
+    }
+
     /// What the ranks have printed so far.
     pub fn stdout(&mut self) -> String {
         content(&mut self.stdout)

@@ -1,21 +1,47 @@
-//! The run that a subcommand works on: a result set by its prefix or any of its files, or an archive.
+//! The run that a subcommand works on: a result set by its prefix or any of its files, an archive, a text or a CSV file.
 //!
 //! Every subcommand opens its input here, so that all of them take the same files and say the same about bad ones.
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
+    fs::File,
+    io::{self, BufReader},
     path::{Path, PathBuf},
 };
 
 use anyhow::anyhow;
 
 use netmatrix::{
-    record::{Clustered, Run, Statistic},
+    record::{Clustered, MemoryRun, Run, Statistic},
     store::{self, StoreError},
     units::Bytes,
 };
 
 use super::{failure::Failure, output};
+
+/// How a run is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileFormat {
+    /// One table per message length, for people and simple programs
+    Text,
+    /// One line per message length and pair
+    Csv,
+    /// The set of NetCDF files that network_test writes
+    Netcdf,
+}
+
+impl FileFormat {
+    /// What the name of a file says: `.txt` is text, `.csv` is CSV, everything else is a NetCDF set or a file of one.
+    pub fn of(path: &Path) -> Self {
+        let is_hosts = path.to_string_lossy().ends_with("_hosts.txt");
+        match path.extension().and_then(OsStr::to_str) {
+            Some("txt") if !is_hosts => Self::Text,
+            Some("csv") => Self::Csv,
+            _ => Self::Netcdf,
+        }
+    }
+}
 
 /// An opened run.
 pub struct Input {
@@ -46,8 +72,16 @@ impl Input {
         if store::is_archive(path) {
             return Ok(Self::of_archive(path, Self::open_archive(path)?));
         }
-        match store::open(path) {
-            Ok(set) => Ok(Self { path: path.to_owned(), notices: set.notices().to_vec(), run: Box::new(set) }),
+        let opened: Result<(Box<dyn Run>, _), _> = match FileFormat::of(path) {
+            FileFormat::Text => whole(store::text::read(reader(path)?, path)),
+            FileFormat::Csv => whole(store::csv::read(reader(path)?, path)),
+            FileFormat::Netcdf => store::open(path).map(|set| {
+                let notices = set.notices().to_vec();
+                (Box::new(set) as _, notices)
+            }),
+        };
+        match opened {
+            Ok((run, notices)) => Ok(Self { path: path.to_owned(), run, notices }),
             Err(error) => Err(explained(error, path)),
         }
     }
@@ -97,9 +131,34 @@ impl Input {
     }
 }
 
+/// Opens a file that is read from its beginning to its end.
+fn reader(path: &Path) -> Result<BufReader<File>, Failure> {
+    match File::open(path) {
+        Ok(file) => Ok(BufReader::new(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(explained(StoreError::NotFound { path: path.to_owned() }, path))
+        }
+        Err(error) => {
+            let error = anyhow::Error::new(error).context(format!("cannot read `{}`", path.display()));
+            Err(Failure::Files(error))
+        }
+    }
+}
+
+/// A run that is held in memory, and what is unusual about it.
+fn whole(read: Result<MemoryRun, StoreError>) -> Result<(Box<dyn Run>, Vec<String>), StoreError> {
+    let run = read?;
+    let mut notices = Vec::new();
+    if !run.is_complete() {
+        let (finished, planned) = (run.lengths().len(), run.header().planned.len());
+        notices.push(format!("unfinished: {finished} message lengths of {planned} that were planned"));
+    }
+    Ok((Box::new(run), notices))
+}
+
 /// A failure to open, with the runs that are there instead if there is none of this name.
 fn explained(error: StoreError, path: &Path) -> Failure {
-    let is_missing = matches!(error, StoreError::NotFound { .. });
+    let is_missing = matches!(error, StoreError::NotFound { .. } | StoreError::PrefixIsFolder { .. });
     let error = anyhow::Error::new(error);
     Failure::Files(match nearby(path) {
         Some(advice) if is_missing => anyhow!("{error}; {advice}"),
@@ -123,7 +182,7 @@ fn nearby(path: &Path) -> Option<String> {
     let similarity = |name: &String| strsim::jaro_winkler(name, &wanted);
     let best = runs.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
     if !path.is_dir() && similarity(best) >= SIMILAR {
-        return Some(format!("is `{}` meant?", folder.join(best).display()));
+        return Some(format!("is `{}` meant?", path.with_file_name(best).display()));
     }
     let mut list = runs.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if runs.len() > MOST_NAMES {
@@ -145,6 +204,20 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn names_tell_formats() {
+        for (name, format) in [
+            ("a.txt", FileFormat::Text),
+            ("a.csv", FileFormat::Csv),
+            ("a_hosts.txt", FileFormat::Netcdf),
+            ("a_median.nc", FileFormat::Netcdf),
+            ("a", FileFormat::Netcdf),
+            ("a.v2", FileFormat::Netcdf),
+        ] {
+            assert_eq!(FileFormat::of(Path::new(name)), format, "{name}");
+        }
+    }
 
     #[test]
     fn what_may_have_been_meant_is_named() {

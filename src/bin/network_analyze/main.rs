@@ -4,6 +4,7 @@
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
 mod cluster;
+mod convert;
 mod expand;
 mod failure;
 mod info;
@@ -52,6 +53,7 @@ subcommands! {
     expand::Expand,
     info::Info,
     view::View,
+    convert::Convert,
 }
 
 fn main() -> ExitCode {

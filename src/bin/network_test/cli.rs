@@ -90,6 +90,10 @@ pub struct Args {
     #[arg(long, value_name = "K")]
     sample_rounds: Option<usize>,
 
+    /// With disjoint pairs: how many of the slowest pairs of each length are measured again, among others and alone
+    #[arg(long, value_name = "K", default_value_t = 10)]
+    retest: usize,
+
     /// Check every payload; damaged ones are counted in the files and make the exit code 1
     #[arg(long)]
     verify: bool,
@@ -102,9 +106,21 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     timeout: humantime::Duration,
 
+    /// End after this time, resumable: 90m, 2h30m, 1day or Slurm's HH:MM:SS and D-HH:MM:SS
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time_limit: Option<Duration>,
+
+    /// Continue an unfinished run with the same command line: behind the last length that is safe in its files
+    #[arg(long)]
+    resume: bool,
+
     /// Replace existing results
     #[arg(long)]
     force: bool,
+
+    /// Synchronise the ranks' clocks, print how far off they are after 0, 5 and 10 s, and end
+    #[arg(long)]
+    pub check_clocks: bool,
 
     /// Say what would be measured, and send nothing
     #[arg(long)]
@@ -117,6 +133,10 @@ pub struct Args {
     /// Make this rank panic after the first length: for testing that the job ends
     #[arg(long, hide = true, value_name = "RANK")]
     pub inject_panic: Option<usize>,
+
+    /// Damage a payload that this rank has received, before it is checked: for testing that --verify sees it
+    #[arg(long, hide = true, value_name = "RANK")]
+    pub inject_damage: Option<usize>,
 
     /// Print version
     #[arg(short = 'V', long, action = ArgAction::Version)]
@@ -135,6 +155,27 @@ impl FromStr for Modes {
             return Ok(Self(Mode::all().collect()));
         }
         text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Reads a time as people write it (`2h30m`) and as Slurm does (`HH:MM:SS`, `D-HH:MM:SS`).
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a time: write 90m, 2h30m, HH:MM:SS or D-HH:MM:SS");
+    if !text.contains(':') {
+        return humantime::parse_duration(text).map_err(|_| wrong());
+    }
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    let parts: Vec<u64> =
+        [days].into_iter().chain(clock.split(':')).map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+    match parts[..] {
+        [days, hours, minutes, seconds] => {
+            let hours = days.checked_mul(24).and_then(|days| days.checked_add(hours)).ok_or_else(wrong)?;
+            let seconds = hours
+                .checked_mul(3600)
+                .and_then(|time| time.checked_add(minutes.checked_mul(60)?)?.checked_add(seconds));
+            seconds.map(Duration::from_secs).ok_or_else(wrong)
+        }
+        _ => Err(wrong()),
     }
 }
 
@@ -169,14 +210,118 @@ impl Args {
             timing: self.timing,
             schedule: self.schedule,
             sample_rounds: self.sample_rounds,
+            retest: self.retest,
             seed: self.seed,
             verify: self.verify,
-            time_limit: None::<Duration>,
+            time_limit: self.time_limit,
             patience: self.timeout.into(),
             force: self.force,
-            resume: false,
+            resume: self.resume,
         };
         config.validate()?;
         Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(arguments: &str) -> Args {
+        Args::try_parse_from(arguments.split_whitespace()).unwrap()
+    }
+
+    fn refusal(arguments: &str) -> String {
+        match Args::try_parse_from(arguments.split_whitespace()) {
+            Ok(args) => args.config().unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_empty_command_line_is_the_default_configuration() {
+        assert_eq!(parse("network_test").config().unwrap(), Config::default());
+    }
+
+    #[test]
+    fn every_flag_arrives() {
+        let config = parse(
+            "network_test -t put,get -f out/x --lengths 1,64K -n 7 --warmup 2 -l 1K -m 3 -p 4 --timing clock \
+             --precision 2.5 --schedule disjoint --sample-rounds 5 --retest 6 --verify --seed 9 --time-limit 1h \
+             --timeout 5s --force",
+        )
+        .config()
+        .unwrap();
+        let expected = Config {
+            modes: vec![Mode::Put, Mode::Get],
+            prefix: "out/x".into(),
+            sweep: Sweep::list(&[Bytes(1), Bytes(65_536)]).unwrap(),
+            iterations: 7,
+            precision: Some(Precision { percent: 2.5 }),
+            warmup: 2,
+            noise: Noise { length: Bytes(1024), messages: 3, processes: 4 },
+            timing: Timing::Clock,
+            schedule: Schedule::Disjoint,
+            sample_rounds: Some(5),
+            retest: 6,
+            seed: 9,
+            verify: true,
+            time_limit: Some(Duration::from_secs(3600)),
+            patience: Duration::from_secs(5),
+            force: true,
+            resume: false,
+        };
+        assert_eq!(config, expected);
+        assert!(parse("network_test --resume").config().unwrap().resume);
+    }
+
+    #[test]
+    fn network_tests2s_spellings_still_work() {
+        let old = "network_test --num_iterations 5 --length_noise_message 1 --num_noise_message 2 --procs_noise 3";
+        let new = "network_test --num-iterations 5 --length-noise-message 1 --num-noise-message 2 --procs-noise 3";
+        assert_eq!(parse(old).config().unwrap(), parse(new).config().unwrap());
+    }
+
+    #[test]
+    fn all_means_all_modes() {
+        assert_eq!(parse("network_test -t all").config().unwrap().modes.len(), 9);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (arguments, named) in [
+            ("network_test -t one_to_two", "`one_to_two`"),
+            ("network_test -n -5", "-5"),
+            ("network_test -n 99999999999", "99999999999"),
+            ("network_test -n 0", "0 iterations"),
+            ("network_test -b 10 -e 10", "begin 10"),
+            ("network_test -s 0", "step 0"),
+            ("network_test -e 4G -s 1G", "message length 3G"),
+            ("network_test --lengths 1,1", "listed twice"),
+            ("network_test -b 1 --lengths 1", "--lengths"),
+            ("network_test --geometric 1:8", "BEGIN:END:FACTOR"),
+            ("network_test --time-limit 5", "`5` is not a time"),
+            ("network_test --time-limit 1:2:x", "`1:2:x` is not a time"),
+            ("network_test --precision 0", "precision of 0 %"),
+            ("network_test --resume --force", "--resume"),
+        ] {
+            let refusal = refusal(arguments);
+            assert!(refusal.contains(named), "{arguments}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_people_and_as_slurm_write_them() {
+        for (text, seconds) in [("90m", 5400), ("2h30m", 9000), ("01:00:05", 3605), ("1-00:00:00", 86_400)] {
+            assert_eq!(parse_time(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert!(parse_time("99999999999999999-00:00:00").is_err());
     }
 }

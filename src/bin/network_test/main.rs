@@ -7,21 +7,26 @@ mod cli;
 mod mpi;
 mod progress;
 
-use std::process::ExitCode;
+use std::{
+    io::Write,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use ::mpi::{
     topology::SimpleCommunicator,
-    traits::{Communicator, Root},
+    traits::{Communicator, Equivalence, Root},
 };
 use clap::Parser;
 use netmatrix::{
     exit,
-    measure::{Ending, Event, MeasureError, Stop, StopRequest, measure},
+    measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
     plan::{Config, Estimate, Plan},
     record::{Header, Provenance, Sink},
-    store,
+    store::{self, SetWriter, StoreError},
     units::Hosts,
 };
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use self::{
     cli::Args,
@@ -30,6 +35,7 @@ use self::{
 };
 
 fn main() -> ExitCode {
+    let start = Instant::now();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
@@ -43,7 +49,7 @@ fn main() -> ExitCode {
         return ExitCode::from(exit::INTERNAL);
     };
     end_the_job_on_panic();
-    let code = run(&args, &config, &universe.world());
+    let code = run(&args, &config, &universe.world(), start);
     drop(universe);
     ExitCode::from(code)
 }
@@ -53,27 +59,32 @@ fn main() -> ExitCode {
 fn refuse(error: &clap::Error) -> ExitCode {
     let variables = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
     let rank = variables.into_iter().find_map(|name| std::env::var(name).ok());
-    if rank.is_none_or(|rank| rank == "0") {
+    let prints = rank.is_none_or(|rank| rank == "0");
+    if prints {
         // A closed pipe is no reason to fail.
         let _ = error.print();
     }
-    ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::SUCCESS })
+    // A launcher ends a job as soon as one rank fails: it must not be one that has printed nothing.
+    ExitCode::from(if error.use_stderr() && prints { exit::USAGE } else { exit::SUCCESS })
 }
 
-/// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job.
+/// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job. In one piece
+/// and with a pause, because a launcher may drop what it has not read when the job aborts.
 fn end_the_job_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
+    std::panic::set_hook(Box::new(|panic| {
         let world = SimpleCommunicator::world();
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        eprintln!("network_test: rank {} on {host} panicked; the job ends", world.rank());
+        let trace = std::backtrace::Backtrace::capture();
+        let message = format!("network_test: rank {} on {host}: {panic}; the job ends\n{trace}\n", world.rank());
+        // There is nobody left to tell that this has failed.
+        let _ = std::io::stderr().write_all(message.as_bytes());
+        std::thread::sleep(Duration::from_millis(300));
         world.abort(i32::from(exit::INTERNAL));
     }));
 }
 
 /// Everything between the start and the end of MPI. Returns the exit code, the same on all ranks.
-fn run(args: &Args, config: &Config, world: &SimpleCommunicator) -> u8 {
+fn run(args: &Args, config: &Config, world: &SimpleCommunicator, start: Instant) -> u8 {
     let root = world.rank() as usize == ROOT;
     let hosts = hosts(world);
     let plans = match Plan::all(config, &hosts) {
@@ -92,7 +103,7 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator) -> u8 {
         return exit::SUCCESS;
     }
     let mut code = exit::SUCCESS;
-    if root && let Err(error) = plans.iter().try_for_each(|plan| store::check(&plan.prefix(), config.force)) {
+    if root && let Err(error) = plans.iter().try_for_each(check_results) {
         eprintln!("network_test: {error}");
         code = exit::FILES;
     }
@@ -100,12 +111,27 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator) -> u8 {
     if code != exit::SUCCESS {
         return code;
     }
-    let request = StopRequest::default();
+    let request = StopRequest::with_deadline(config.time_limit.map(|limit| start + limit));
+    if let Err(error) = listen_for_signals(&request) {
+        eprintln!("network_test: cannot listen for signals: {error}");
+        return exit::INTERNAL;
+    }
     let host = hosts.name_of(world.rank() as usize);
     let mut fabric = match MpiFabric::new(world, host, request.clone()) {
         Ok(fabric) => fabric,
         Err(error) => abort(world, &error.into()),
     };
+    if args.inject_damage == Some(world.rank() as usize) {
+        fabric.damage_payloads();
+    }
+    if args.check_clocks {
+        match fabric.check_clocks() {
+            Ok(report) if root => print!("{report}"),
+            Ok(_) => {}
+            Err(error) => abort(world, &error.into()),
+        }
+        return exit::SUCCESS;
+    }
     for plan in &plans {
         code = measure_into_files(args, plan, &mut fabric, &request, world);
         if code != exit::SUCCESS {
@@ -113,6 +139,14 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator) -> u8 {
         }
     }
     code
+}
+
+/// The signals with which people and batch systems end jobs ask the run to stop at the next round.
+fn listen_for_signals(request: &StopRequest) -> std::io::Result<()> {
+    for signal in [SIGTERM, SIGINT, SIGUSR1] {
+        signal_hook::flag::register(signal, request.signal_flag())?;
+    }
+    Ok(())
 }
 
 /// Measures one mode into its result set.
@@ -124,20 +158,24 @@ fn measure_into_files(
     world: &SimpleCommunicator,
 ) -> u8 {
     let root = world.rank() as usize == ROOT;
-    let mut writer = None;
-    let mut code = exit::SUCCESS;
-    if root {
-        match store::create(&plan.prefix(), &Header::of(plan, provenance()), plan.config.force, false) {
-            Ok(created) => writer = Some(created),
-            Err(error) => {
-                eprintln!("network_test: {error}");
-                code = exit::FILES;
-            }
+    let opened = root.then(|| open_results(plan)).transpose();
+    let (code, first) = match &opened {
+        Ok(opened) => (exit::SUCCESS, opened.as_ref().map_or(0, |(_, first)| *first as u64)),
+        Err(error) => {
+            eprintln!("network_test: {error}");
+            (exit::FILES, 0)
         }
-    }
-    code = told_by_root(world, code);
+    };
+    let (code, first) = (told_by_root(world, code), told_by_root(world, first) as usize);
     if code != exit::SUCCESS {
         return code;
+    }
+    let mut writer = opened.ok().flatten().map(|(writer, _)| writer);
+    if first == plan.lengths().len() {
+        if root && !args.quiet {
+            eprintln!("{}: all {first} lengths are in {}_*.nc already", plan.mode, plan.prefix().display());
+        }
+        return exit::SUCCESS;
     }
     let mut progress = Progress::new(root, args.quiet);
     let mut show = |event: Event<'_>| {
@@ -147,10 +185,16 @@ fn measure_into_files(
         }
     };
     let sink = writer.as_mut().map(|writer| writer as &mut dyn Sink);
-    match measure(plan, fabric, sink, 0, request, &mut show) {
-        Ok(Ending::Complete) => exit::SUCCESS,
-        Ok(Ending::Stopped(Stop::Output)) => exit::FILES,
-        Ok(Ending::Stopped(Stop::TimeLimit | Stop::Signal)) => exit::RESUMABLE,
+    match measure(plan, fabric, sink, first, request, &mut show) {
+        Ok(Outcome { ending: Ending::Stopped(Stop::Output), .. }) => exit::FILES,
+        Ok(Outcome { damaged: 1.., ending }) => {
+            if root {
+                eprintln!("network_test: {}: payloads arrived damaged, see the cells marked so", plan.mode);
+            }
+            if ending == Ending::Complete { exit::FINDINGS } else { exit::RESUMABLE }
+        }
+        Ok(Outcome { ending: Ending::Complete, .. }) => exit::SUCCESS,
+        Ok(Outcome { ending: Ending::Stopped(Stop::TimeLimit | Stop::Signal), .. }) => exit::RESUMABLE,
         Err(MeasureError::Sink(error)) => {
             eprintln!("network_test: {error}");
             exit::FILES
@@ -160,9 +204,35 @@ fn measure_into_files(
 }
 
 /// The root's word, on all ranks. Collective.
-fn told_by_root(world: &SimpleCommunicator, mut code: u8) -> u8 {
-    world.process_at_rank(ROOT as i32).broadcast_into(&mut code);
-    code
+fn told_by_root<T: Equivalence>(world: &SimpleCommunicator, mut word: T) -> T {
+    world.process_at_rank(ROOT as i32).broadcast_into(&mut word);
+    word
+}
+
+/// Whether this run goes on with files that are there. Nothing there is a run that has just begun: a job that is queued
+/// again and again can have the same command line each time.
+fn continues(plan: &Plan) -> bool {
+    plan.config.resume && store::exists(&plan.prefix())
+}
+
+/// Before anything moves: whether the results can be written, or the existing ones continued.
+fn check_results(plan: &Plan) -> Result<(), StoreError> {
+    if continues(plan) {
+        store::resume(&plan.prefix(), &Header::of(plan, provenance())).map(|_| ())
+    } else {
+        store::check(&plan.prefix(), plan.config.force)
+    }
+}
+
+/// The root's result set, new or continued, and the number of the first length to measure.
+fn open_results(plan: &Plan) -> Result<(SetWriter, usize), StoreError> {
+    let header = Header::of(plan, provenance());
+    if continues(plan) {
+        store::resume(&plan.prefix(), &header)
+    } else {
+        let with_amount = plan.config.precision.is_some();
+        Ok((store::create(&plan.prefix(), &header, plan.config.force, with_amount)?, 0))
+    }
 }
 
 /// Ends the job: the ranks no longer know of each other where they are, so none of them could end by itself.

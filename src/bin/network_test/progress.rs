@@ -2,10 +2,7 @@
 //!
 //! In: the driver's events. Out: text on stderr. It measures nothing and decides nothing.
 
-use std::{
-    io::IsTerminal,
-    time::{Duration, Instant},
-};
+use std::{io::IsTerminal, time::Duration};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use netmatrix::{
@@ -28,7 +25,6 @@ pub struct Count {
     mode: Mode,
     first: usize,
     all: usize,
-    start: Instant,
 }
 
 impl Progress {
@@ -39,7 +35,7 @@ impl Progress {
         } else if std::io::stderr().is_terminal() {
             Self::Bar(Box::new(ProgressBar::hidden()))
         } else {
-            Self::Lines(Count { mode: Mode::OneToOne, first: 0, all: 0, start: Instant::now() })
+            Self::Lines(Count { mode: Mode::OneToOne, first: 0, all: 0 })
         }
     }
 
@@ -47,25 +43,27 @@ impl Progress {
     pub fn show(&mut self, event: &Event<'_>) {
         match (self, event) {
             (Self::Silent, _) => {}
-            (Self::Lines(count), Event::Begin { plan, first }) => {
-                *count = Count { mode: plan.mode, first: *first, all: plan.lengths().len(), start: Instant::now() };
+            (Self::Lines(count), Event::Begin { plan, first, expected }) => {
+                eprintln!("{}", announcement(plan, *first, *expected));
+                *count = Count { mode: plan.mode, first: *first, all: plan.lengths().len() };
             }
-            (Self::Lines(count), Event::LengthFinished { index, length, .. }) => {
+            (Self::Lines(count), Event::LengthFinished { index, length, elapsed, left }) => {
                 let done = index + 1 - count.first;
-                let elapsed = count.start.elapsed();
-                let left = elapsed.div_f64(done as f64).mul_f64((count.all - index - 1) as f64);
                 eprintln!(
                     "{}: {length} bytes done, length {} of {}, {:.3} lengths/s, about {} left",
                     count.mode,
                     index + 1,
                     count.all,
                     done as f64 / elapsed.as_secs_f64().max(1e-9),
-                    HumanDuration(left),
+                    HumanDuration(*left),
                 );
             }
-            (Self::Bar(bar), Event::Begin { plan, first }) => **bar = new_bar(plan, *first),
-            (Self::Bar(bar), Event::LengthFinished { index, length, .. }) => {
-                bar.set_message(format!("{length} bytes"));
+            (Self::Bar(bar), Event::Begin { plan, first, expected }) => {
+                eprintln!("{}", announcement(plan, *first, *expected));
+                **bar = new_bar(plan, *first);
+            }
+            (Self::Bar(bar), Event::LengthFinished { index, length, left, .. }) => {
+                bar.set_message(format!("{length} bytes, about {} left", HumanDuration(*left)));
                 bar.set_position(*index as u64 + 1);
             }
             (Self::Bar(bar), Event::End { ending, elapsed, times }) => {
@@ -80,14 +78,26 @@ impl Progress {
 }
 
 fn new_bar(plan: &Plan, first: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix}: {bar:30} length {pos} of {len} ({msg}), {per_sec}, {eta} left")
+    let style = ProgressStyle::with_template("{prefix}: {bar:30} length {pos} of {len} ({msg}), {per_sec}")
         .expect("the template is valid");
     let bar = ProgressBar::new(plan.lengths().len() as u64).with_style(style).with_prefix(plan.mode.name());
     bar.set_position(first as u64);
-    bar.reset_eta();
     // Pairs may be silent for long: the bar shows that the program is alive all the same.
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
+}
+
+/// What begins, and how long it is expected to take.
+fn announcement(plan: &Plan, first: usize, expected: Duration) -> String {
+    let resumed = if first > 0 { format!(", resumed behind {first} of them") } else { String::new() };
+    format!(
+        "{}: {} ranks on {} hosts, {} lengths{resumed}, about {} expected",
+        plan.mode,
+        plan.ranks(),
+        plan.hosts.count(),
+        plan.lengths().len(),
+        HumanDuration(expected),
+    )
 }
 
 /// How the run ended, and what its time was spent on.

@@ -145,10 +145,17 @@ impl Machine {
         self.noise.sigma * jitter.product::<f64>()
     }
 
-    /// Random numbers of one cell: the same whatever the order in which cells are measured.
-    pub(super) fn rng(&self, seed: u64, mode: Mode, length_index: usize, from: Rank, to: Rank) -> ChaCha8Rng {
+    /// Random numbers of one cell: the same whatever the order in which cells are measured, others at each attempt.
+    pub(super) fn rng(
+        &self,
+        seed: u64,
+        mode: Mode,
+        length_index: usize,
+        attempt: usize,
+        (from, to): (Rank, Rank),
+    ) -> ChaCha8Rng {
         let cell = (length_index * self.hosts.ranks() + from) * self.hosts.ranks() + to;
-        crate::plan::rng(seed, 16 + mode.id() as u64, cell)
+        crate::plan::rng(seed, (16 + mode.id() as u64) | ((attempt as u64) << 5), cell)
     }
 
     /// Factor of the tail for one sample.

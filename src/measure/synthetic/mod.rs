@@ -14,7 +14,7 @@ use std::{ops::Range, time::Duration};
 
 use rand_distr::{Distribution, LogNormal};
 
-use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping, View};
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping, Suspect, View};
 use crate::{
     plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::{Cell, State},
@@ -30,6 +30,8 @@ pub struct Synthetic {
     stopped: Option<Stop>,
     plan: Option<Plan>,
     length_index: usize,
+    /// 0, or the number of the repetition of suspicious pairs.
+    attempt: usize,
     simulated: f64,
     samples: Vec<f64>,
 }
@@ -43,6 +45,7 @@ impl Synthetic {
             stopped: None,
             plan: None,
             length_index: 0,
+            attempt: 0,
             simulated: 0.0,
             samples: Vec::new(),
         }
@@ -64,7 +67,7 @@ impl Synthetic {
     fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> (f64, State) {
         let warmup = plan.config.warmup;
         let machine = &self.machine;
-        let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, source, destination);
+        let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, self.attempt, (source, destination));
         let sigma = machine.sigma_between(source, destination);
         let scatter = LogNormal::new(0.0, sigma).expect("a standard deviation is finite and not negative");
         let disturbance = machine.disturbance(&mut rng);
@@ -103,6 +106,18 @@ impl Synthetic {
         (passed + f64::from(warmup) * (clean + announcement), stopping.state(precise))
     }
 
+    /// Measures pairs at the same time; returns the time that passes.
+    fn pairs(&mut self, plan: &Plan, pairs: &[Pair], length: Bytes, cells: &mut Cells) -> f64 {
+        let shares = self.machine.uplink_shares(pairs);
+        let mut longest = 0.0f64;
+        for (&Pair { leader, partner }, share) in pairs.iter().zip(shares) {
+            let forth = self.cell(plan, cells, leader, partner, length, share);
+            let back = self.cell(plan, cells, partner, leader, length, share);
+            longest = longest.max(if plan.mode.is_symmetric() { forth.max(back) } else { forth + back });
+        }
+        longest
+    }
+
     /// Measures one cell; returns the time that passes.
     fn cell(&mut self, plan: &Plan, cells: &mut Cells, from: Rank, to: Rank, length: Bytes, share: f64) -> f64 {
         if self.machine.is_dead(from, to) {
@@ -139,17 +154,7 @@ impl Fabric for Synthetic {
         let plan = self.plan.take().expect("prepare comes before run");
         let ranks = plan.ranks();
         let passed = match round.kind() {
-            RoundKind::Pairs => {
-                let pairs = round.pairs();
-                let shares = self.machine.uplink_shares(&pairs);
-                let mut longest = 0.0f64;
-                for (Pair { leader, partner }, share) in pairs.into_iter().zip(shares) {
-                    let forth = self.cell(&plan, cells, leader, partner, length, share);
-                    let back = self.cell(&plan, cells, partner, leader, length, share);
-                    longest = longest.max(if plan.mode.is_symmetric() { forth.max(back) } else { forth + back });
-                }
-                longest
-            }
+            RoundKind::Pairs => self.pairs(&plan, &round.pairs(), length, cells),
             RoundKind::Root(root) => {
                 (0..ranks).map(|to| self.cell(&plan, cells, root, to, length, 1.0)).fold(0.0, f64::max)
             }
@@ -165,6 +170,38 @@ impl Fabric for Synthetic {
         self.simulated += passed;
         self.plan = Some(plan);
         Ok(())
+    }
+
+    fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError> {
+        Ok(Some(self.machine.seconds(0, self.machine.hosts.ranks() - 1, length, 1.0)))
+    }
+
+    fn run_pairs(
+        &mut self,
+        pairs: &[Pair],
+        number: usize,
+        length: Bytes,
+        cells: &mut Cells,
+    ) -> Result<(), FabricError> {
+        let plan = self.plan.take().expect("prepare comes before run_pairs");
+        // Other random numbers than at the first time.
+        self.attempt = number + 1;
+        self.simulated += self.pairs(&plan, pairs, length, cells);
+        self.attempt = 0;
+        self.plan = Some(plan);
+        Ok(())
+    }
+
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
+        Ok(own.to_vec())
+    }
+
+    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
+        Ok(())
+    }
+
+    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
+        Ok(own)
     }
 
     fn stopped(&self) -> Option<Stop> {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    measure::{Ending, measure},
+    measure::{Ending, Outcome, measure},
     plan::{Config, Schedule, Sweep},
     record::{Header, Matrix, MemoryRun, Provenance, Run, Statistic},
 };
@@ -16,8 +16,8 @@ fn run(machine: &Machine, mode: Mode, change: impl FnOnce(&mut Config)) -> (Memo
     let plan = Plan::all(&config, &machine.hosts).unwrap().remove(0);
     let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
     let mut fabric = Synthetic::new(machine.clone());
-    let ending = measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
-    assert_eq!(ending, Ending::Complete);
+    let outcome = measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+    assert_eq!(outcome, Outcome { ending: Ending::Complete, damaged: 0 });
     (run, fabric.simulated_seconds())
 }
 
@@ -141,8 +141,55 @@ fn a_wish_to_stop_gives_up_the_length_at_hand() {
             request.signal_flag().store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
-    let ending = measure(&plan, &mut fabric, Some(&mut run), 0, &request, &mut stop_after_three).unwrap();
-    assert_eq!(ending, Ending::Stopped(Stop::Signal));
+    let outcome = measure(&plan, &mut fabric, Some(&mut run), 0, &request, &mut stop_after_three).unwrap();
+    assert_eq!(outcome.ending, Ending::Stopped(Stop::Signal));
     assert_eq!(run.lengths(), &plan.lengths()[..3]);
     assert!(!run.is_complete());
+}
+
+#[test]
+fn a_second_look_tells_a_fault_from_contention_and_from_a_disturbance() {
+    let fault = Fault::Link { hosts: (2, 9), direction: Direction::Send, symptom: Symptom::Bandwidth(0.25) };
+    let machine = Machine { uplink_hosts: 1.0, ..Machine::leaf_spine(12, 2, 1) }.with(fault);
+    let (run, _) = run(&machine, Mode::OneToOne, |config| {
+        config.schedule = Schedule::Disjoint;
+        config.retest = 66;
+    });
+    let retests = run.retests(1);
+    let slow = retests.iter().find(|retest| (retest.source, retest.destination) == (2, 9)).unwrap();
+    let usual = retests.iter().find(|retest| (retest.source, retest.destination) == (3, 8)).unwrap();
+    assert!(slow.alone > 3.0 * usual.alone, "a fault stays when the pair is alone: {slow:?} {usual:?}");
+    assert!(usual.first > 1.5 * usual.alone, "contention does not: {usual:?}");
+    assert!(run.retests(0).len() <= 2 * 66);
+}
+
+/// With a hundredth of the time at best 128 pairs at once: a much slower host would make every round wait for it.
+#[test]
+fn disjoint_pairs_need_a_hundredth_of_the_time_and_show_the_same_faults() {
+    let slow_host = Fault::Host { host: 77, direction: Direction::Receive, symptom: Symptom::Bandwidth(0.8) };
+    let slow_link = Fault::Link { hosts: (3, 200), direction: Direction::Both, symptom: Symptom::Bandwidth(0.85) };
+    let mut healthy = Machine::leaf_spine(256, 16, 1);
+    healthy.noise.tail_probability = 0.0;
+    let machine = healthy.clone().with(slow_host).with(slow_link);
+    let long_messages = |config: &mut Config| {
+        config.iterations = 5;
+        config.sweep = Sweep::list(&[Bytes(1 << 20), Bytes(4 << 20)]).unwrap();
+        config.retest = 0;
+    };
+    let (usual, _) = run(&healthy, Mode::OneToOne, long_messages);
+    let (isolated, long) = run(&machine, Mode::OneToOne, long_messages);
+    let (disjoint, short) = run(&machine, Mode::OneToOne, |config| {
+        long_messages(config);
+        config.schedule = Schedule::Disjoint;
+    });
+    assert!(long / short >= 100.0, "{}", long / short);
+    let cells = (0..256).flat_map(|i| (0..256).map(move |j| (i, j))).filter(|(i, j)| i != j);
+    for cell in cells {
+        let planted = cell.1 == 77 || cell == (3, 200) || cell == (200, 3);
+        for run in [&isolated, &disjoint] {
+            let median = |run: &MemoryRun| run.cells(1)[cell.0 * 256 + cell.1].summary.median;
+            let slow = median(run) / median(&usual) > 1.1;
+            assert_eq!(slow, planted, "cell {cell:?}");
+        }
+    }
 }

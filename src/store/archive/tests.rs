@@ -139,7 +139,7 @@ fn a_truncated_archive_says_so() {
 fn a_foreign_or_contradictory_archive_says_what_is_wrong() {
     let (_folder, path) = written(about(Hosts::new(["a", "b", "c"]), 5, 5), parts());
     let whole = fs::read(&path).unwrap();
-    let mut spoil = |what: &str, change: &dyn Fn(&mut netcdf::FileMut)| {
+    let spoil = |what: &str, change: &dyn Fn(&mut netcdf::FileMut)| {
         fs::write(&path, &whole).unwrap();
         let mut file = netcdf::append(&path).unwrap();
         change(&mut file);

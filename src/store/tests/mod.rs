@@ -1,6 +1,10 @@
 //! What the module promises as a whole.
 
+mod bad_input;
+mod durability;
+mod network_tests2;
 mod round_trip;
+mod texts;
 
 use std::path::Path;
 

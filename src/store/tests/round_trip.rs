@@ -15,8 +15,12 @@ fn value() -> impl Strategy<Value = f64> {
 fn any_cell() -> impl Strategy<Value = Cell> {
     let states: Vec<_> = State::all().collect();
     ([value(), value(), value(), value(), value()], any::<u32>(), prop::sample::select(states)).prop_map(
-        |([min, average, median, max, deviation], samples, state)| {
-            Cell::measured(Summary { min, average, median, max, deviation }, samples, state)
+        |([min, average, median, max, deviation], samples, state)| Cell {
+            summary: Summary { min, average, median, max, deviation },
+            samples,
+            state,
+            damaged: 0,
+            clock_bound: None,
         },
     )
 }

@@ -5,23 +5,23 @@
 use netmatrix::units::Rank;
 
 use super::{
+    buffer::Buffer,
     collective::{Collective, Message},
     ffi::{MpiError, Requests, Wire},
     pair::MESSAGE,
-    sampler::touched,
 };
 
 /// The exchange of the mode all_to_all.
 pub(super) struct AllToAll {
     requests: Requests,
     /// `[source][byte]`, with room for the longest message from every rank.
-    into: Vec<u8>,
+    into: Buffer,
 }
 
 impl AllToAll {
     /// With room for a message of `longest` bytes from every rank. The error is the number of bytes that are not there.
     pub(super) fn new(ranks: usize, longest: usize) -> Result<Self, u64> {
-        Ok(Self { requests: Requests::new(ranks), into: touched(ranks.saturating_mul(longest), 0xaa)? })
+        Ok(Self { requests: Requests::new(ranks), into: Buffer::touched(ranks.saturating_mul(longest), 0xaa)? })
     }
 }
 
@@ -37,9 +37,9 @@ impl Collective for AllToAll {
         self.requests.swap_with_all(wire, message.data, into, MESSAGE, |source| arrived(source, mpi::time() - start))
     }
 
-    fn come_from<'a>(&'a self, message: &'a Message<'_>, source: Rank) -> &'a [u8] {
+    fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8] {
         let length = message.data.len();
-        &self.into[source * length..][..length]
+        &mut self.into[source * length..][..length]
     }
 
     fn barriers(&self) -> usize {

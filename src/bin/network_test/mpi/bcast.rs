@@ -27,7 +27,7 @@ impl Collective for Bcast {
         Ok(())
     }
 
-    fn come_from<'a>(&'a self, message: &'a Message<'_>, _source: Rank) -> &'a [u8] {
+    fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, _source: Rank) -> &'a mut [u8] {
         message.data
     }
 

@@ -14,10 +14,10 @@ use netmatrix::{
 };
 
 use super::{
+    buffer::{Buffer, touched},
     ffi::{MpiError, Wire},
     largest,
     payload::Payload,
-    sampler::touched,
 };
 
 /// What is exchanged in a collective mode.
@@ -32,7 +32,7 @@ pub(super) trait Collective {
     ) -> Result<(), MpiError>;
 
     /// The message that has come from `source`, in the exchange before.
-    fn come_from<'a>(&'a self, message: &'a Message<'_>, source: Rank) -> &'a [u8];
+    fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8];
 
     /// Barriers before an exchange. The last ones to leave a barrier are late; where the common start is part of the
     /// time, a second one right behind the first makes that less.
@@ -47,6 +47,9 @@ pub(super) struct Message<'a> {
     pub(super) data: &'a mut [u8],
 }
 
+/// Exchanges of a probe.
+const PROBES: usize = 3;
+
 /// The number that stands for "all ranks" in payloads.
 const ALL: Rank = Rank::MAX;
 
@@ -58,7 +61,8 @@ pub(super) struct Ensemble {
     stopping: Stopping,
     warmup: usize,
     verify: bool,
-    data: Vec<u8>,
+    damage: bool,
+    data: Buffer,
     /// Seconds, `[source][sample]`.
     times: Vec<Vec<f64>>,
     /// Damaged payloads, `[source]`.
@@ -67,12 +71,13 @@ pub(super) struct Ensemble {
 }
 
 impl Ensemble {
-    /// With buffers, touched. The error is the number of bytes that are not there.
-    pub(super) fn new(plan: &Plan, me: Rank) -> Result<Self, u64> {
+    /// With buffers, touched. With `damage`, one byte of every payload is spoilt before it is checked. The error is the
+    /// number of bytes that are not there.
+    pub(super) fn new(plan: &Plan, me: Rank, damage: bool) -> Result<Self, u64> {
         let config = &plan.config;
         let iterations = config.iterations as usize;
         let ranks = plan.ranks();
-        let room = iterations.max(config.warmup as usize);
+        let room = iterations.max(config.warmup as usize).max(2 * PROBES);
         Ok(Self {
             me,
             ranks,
@@ -80,7 +85,8 @@ impl Ensemble {
             stopping: Stopping::of(config),
             warmup: config.warmup as usize,
             verify: config.verify,
-            data: touched(config.longest().0 as usize, 0x55)?,
+            damage,
+            data: Buffer::touched(config.longest().0 as usize, 0x55)?,
             times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
             damaged: vec![0; ranks],
             shares: Shares::default(),
@@ -114,6 +120,21 @@ impl Ensemble {
         self.shares.reducing += reducing.elapsed();
     }
 
+    /// Seconds that an exchange takes, roughly: a few exchanges after the first ones. Collective.
+    pub(super) fn probe(
+        &mut self,
+        wire: &Wire,
+        mode: &mut dyn Collective,
+        root: Option<Rank>,
+        length: Bytes,
+    ) -> Result<f64, MpiError> {
+        self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
+        let start = Instant::now();
+        self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
+        self.times.iter_mut().for_each(Vec::clear);
+        Ok(start.elapsed().as_secs_f64() / PROBES as f64)
+    }
+
     fn cell(&mut self, source: Rank, precise: bool) -> Cell {
         let samples = self.times[source].len() as u32;
         let summary = Summary::of(&mut self.times[source]);
@@ -132,6 +153,7 @@ impl Ensemble {
         length: usize,
     ) -> Result<bool, MpiError> {
         let begin = Instant::now();
+        self.times.iter_mut().for_each(Vec::clear);
         self.exchanges(wire, mode, root, length, self.warmup, false)?;
         self.times.iter_mut().for_each(Vec::clear);
         self.damaged.fill(0);
@@ -165,7 +187,7 @@ impl Ensemble {
         count: usize,
         verify: bool,
     ) -> Result<(), MpiError> {
-        let Self { me, ranks, seed, data, times, damaged, .. } = self;
+        let Self { me, ranks, seed, damage, data, times, damaged, .. } = self;
         let (me, seed) = (*me, *seed);
         let data = &mut data[..length];
         for number in 0..count {
@@ -180,7 +202,10 @@ impl Ensemble {
             mode.exchange(wire, &mut message, &mut |source, seconds| times[source].push(seconds))?;
             if verify {
                 for source in root.map_or(0..*ranks, |root| root..root + 1) {
-                    let come = mode.come_from(&message, source);
+                    let come = mode.come_from(&mut message, source);
+                    if let (true, Some(byte)) = (*damage, come.first_mut()) {
+                        *byte ^= 1;
+                    }
                     damaged[source] += u32::from(!payload(source).is(come));
                 }
             }

@@ -18,6 +18,8 @@ use mpi::{
 };
 use netmatrix::units::Rank;
 
+use super::buffer::Buffer;
+
 /// A call to MPI that returned an error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {text}")]
@@ -291,18 +293,18 @@ impl Requests {
 pub struct Window {
     raw: ffi::MPI_Win,
     byte: ffi::MPI_Datatype,
-    memory: Vec<u8>,
+    memory: Buffer,
     closed: bool,
 }
 
 impl Window {
     /// Exposes `memory` of this rank. Collective.
-    pub fn over(wire: &Wire, mut memory: Vec<u8>) -> Result<Self, MpiError> {
-        // SAFETY: the memory is owned by the window, is never moved or resized (a Vec's heap block stays where it is when
-        // the Vec moves), and is freed after the window is. The window's error handler is set before anything is sent.
+    pub fn over(wire: &Wire, mut memory: Buffer) -> Result<Self, MpiError> {
+        // SAFETY: the memory is owned by the window, is never moved or resized (a buffer's heap block stays where it is
+        // when the buffer moves), and is freed after the window is. The window's error handler is set before anything is sent.
         unsafe {
             let mut raw = ffi::RSMPI_WIN_NULL;
-            let size = ffi::MPI_Aint::try_from(memory.len()).expect("a Vec is shorter than isize::MAX");
+            let size = ffi::MPI_Aint::try_from(memory.len()).expect("no memory is longer than isize::MAX");
             let code =
                 ffi::MPI_Win_create(memory.as_mut_ptr().cast(), size, 1, ffi::RSMPI_INFO_NULL, wire.raw, &mut raw);
             check("MPI_Win_create", code)?;
@@ -365,7 +367,7 @@ impl Drop for Window {
     fn drop(&mut self) {
         // Others may still write into memory that is exposed: it is not given back.
         if !self.closed {
-            std::mem::forget(std::mem::take(&mut self.memory));
+            self.memory.leak();
         }
     }
 }

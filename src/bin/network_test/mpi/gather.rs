@@ -1,4 +1,5 @@
-//! Brings rows of a matrix to the root, a few at a time, so that the root never holds a whole one.
+//! Brings rows of a matrix to the root, a few at a time, so that the root never holds a whole one; and the worst pairs
+//! to everybody.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use mpi::{
     traits::{Communicator, Destination, Root, Source},
 };
 use netmatrix::{
-    measure::Cells,
+    measure::{Cells, Suspect, worst_of},
     record::{Cell, State},
     stats::Summary,
 };
@@ -77,6 +78,41 @@ fn from_columns(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, b
     for row in 0..rows.len() {
         block.extend((0..ranks).map(|destination| unpack(&all[destination * piece + row * WIDTH..][..WIDTH])));
     }
+}
+
+/// The worst of all ranks' suspects, on all of them: lists are merged up a binary tree, so that nobody holds more than
+/// two of them. Collective.
+pub(super) fn worst(world: &SimpleCommunicator, mut own: Vec<Suspect>, most: usize) -> Vec<Suspect> {
+    let (me, ranks) = (world.rank() as usize, world.size() as usize);
+    let mut distance = 1;
+    while distance < ranks {
+        if me % (2 * distance) == distance {
+            let numbers: Vec<f64> = own.iter().flat_map(suspect_numbers).collect();
+            world.process_at_rank((me - distance) as i32).send(&numbers[..]);
+            break;
+        }
+        if me + distance < ranks {
+            let (numbers, _) = world.process_at_rank((me + distance) as i32).receive_vec::<f64>();
+            own.extend(numbers.chunks_exact(3).map(suspect_of));
+            own = worst_of(own, most);
+        }
+        distance *= 2;
+    }
+    // NaN in the place of suspects that are not there.
+    let mut numbers = vec![f64::NAN; 3 * most];
+    if me == ROOT {
+        own.iter().flat_map(suspect_numbers).zip(&mut numbers).for_each(|(number, place)| *place = number);
+    }
+    world.process_at_rank(ROOT as i32).broadcast_into(&mut numbers[..]);
+    numbers.chunks_exact(3).filter(|numbers| !numbers[0].is_nan()).map(suspect_of).collect()
+}
+
+fn suspect_numbers(suspect: &Suspect) -> [f64; 3] {
+    [suspect.source as f64, suspect.destination as f64, suspect.ratio]
+}
+
+fn suspect_of(numbers: &[f64]) -> Suspect {
+    Suspect { source: numbers[0] as usize, destination: numbers[1] as usize, ratio: numbers[2] }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::{
     ffi::{MpiError, Window},
-    pair::{Exchange, Link},
+    pair::{DONE, Exchange, Link},
 };
 
 /// The exchange of the mode get.
@@ -17,11 +17,12 @@ impl Exchange for Get {
             self.0.get(link.into, link.other)?;
             times.push(mpi::time() - start);
         }
-        Ok(())
+        link.wire.send(&[], link.other, DONE)
     }
 
-    fn answering(&mut self, _link: &mut Link<'_>, _count: usize) -> Result<(), MpiError> {
-        Ok(())
+    /// Stays out of the way until the other is done: its own turn would disturb.
+    fn answering(&mut self, link: &mut Link<'_>, _count: usize) -> Result<(), MpiError> {
+        link.wire.receive(&mut [], link.other, DONE)
     }
 
     /// What can be read is what would be sent.

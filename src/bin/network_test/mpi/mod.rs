@@ -8,7 +8,9 @@
 mod all_to_all;
 mod async_one_to_one;
 mod bcast;
+mod buffer;
 mod clock;
+mod clock_check;
 mod collective;
 mod ffi;
 mod gather;
@@ -30,19 +32,20 @@ use mpi::{
     traits::{Communicator, CommunicatorCollectives},
 };
 use netmatrix::{
-    measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, View},
-    plan::{Mode, Plan, Round, RoundKind, Timing},
+    measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Suspect, View},
+    plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::Cell,
     units::{Bytes, Hosts, Rank},
 };
 
 use self::{
+    buffer::Buffer,
     clock::Clock,
     collective::{Collective, Ensemble},
     ffi::{MpiError, Window, Wire},
     noise::NoiseMaker,
     pair::Exchange,
-    sampler::{Sampler, touched},
+    sampler::Sampler,
 };
 
 /// Longest host name that travels between ranks, in bytes: what result files can hold.
@@ -77,9 +80,9 @@ impl From<MpiError> for TrafficError {
 
 impl Traffic {
     /// The list of modes: what each exchanges. Collective.
-    fn of(plan: &Plan, wire: &Wire, me: Rank) -> Result<Self, TrafficError> {
+    fn of(plan: &Plan, wire: &Wire, me: Rank, damage: bool) -> Result<Self, TrafficError> {
         let longest = plan.config.longest().0 as usize;
-        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, touched(longest, 0x33)?)?) };
+        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, Buffer::touched(longest, 0x33)?)?) };
         let exchange: Box<dyn Exchange> = match plan.mode {
             Mode::OneToOne | Mode::NoiseBlocking => Box::new(one_to_one::OneToOne),
             Mode::AsyncOneToOne | Mode::Noise => Box::new(async_one_to_one::AsyncOneToOne),
@@ -88,16 +91,16 @@ impl Traffic {
             Mode::Get => Box::new(get::Get(window()?)),
             Mode::AllToAll => {
                 let exchange = all_to_all::AllToAll::new(plan.ranks(), longest)?;
-                return Self::collective(plan, me, Box::new(exchange));
+                let ensemble = Box::new(Ensemble::new(plan, me, damage)?);
+                return Ok(Self::Collective { exchange: Box::new(exchange), ensemble });
             }
-            Mode::Bcast => return Self::collective(plan, me, Box::new(bcast::Bcast)),
+            Mode::Bcast => {
+                let ensemble = Box::new(Ensemble::new(plan, me, damage)?);
+                return Ok(Self::Collective { exchange: Box::new(bcast::Bcast), ensemble });
+            }
         };
         let noise = NoiseMaker::new(plan.config.noise)?;
-        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan)?), noise })
-    }
-
-    fn collective(plan: &Plan, me: Rank, exchange: Box<dyn Collective>) -> Result<Self, TrafficError> {
-        Ok(Self::Collective { exchange, ensemble: Box::new(Ensemble::new(plan, me)?) })
+        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan, damage)?), noise })
     }
 
     fn shares(&self) -> Shares {
@@ -147,6 +150,7 @@ pub struct MpiFabric<'w> {
     me: Rank,
     host: String,
     request: StopRequest,
+    damage: bool,
     stopped: Option<Stop>,
     run: Option<RunState>,
 }
@@ -159,6 +163,8 @@ struct RunState {
     length_index: usize,
     /// Turns of the lengths before the current one, which number the handshakes.
     turns_before: usize,
+    /// Turns of the current length's schedule; repetitions of suspicious pairs are numbered after them.
+    turns: usize,
 }
 
 impl<'w> MpiFabric<'w> {
@@ -167,12 +173,34 @@ impl<'w> MpiFabric<'w> {
         let me = world.rank() as Rank;
         let host = host.to_owned();
         let wire = Wire::over(world).map_err(|error| fatal(me, &host, error))?;
-        Ok(Self { world, wire, me, host, request, stopped: None, run: None })
+        Ok(Self { world, wire, me, host, request, damage: false, stopped: None, run: None })
+    }
+
+    /// Spoils payloads that this rank has received before they are checked.
+    pub fn damage_payloads(&mut self) {
+        self.damage = true;
     }
 
     /// A failure that leaves no way to go on: the ranks no longer know of each other where they are.
     fn fatal(&self, error: MpiError) -> FabricError {
         fatal(self.me, &self.host, error)
+    }
+
+    /// Times a few exchanges between the root and a rank on another host, if there is one.
+    fn probe_traffic(&mut self, length: Bytes) -> Result<Option<f64>, MpiError> {
+        let run = self.run.as_mut().expect("prepare comes before probe");
+        let hosts = &run.plan.hosts;
+        let far = (1..hosts.ranks()).find(|rank| hosts.host_of(*rank) != hosts.host_of(ROOT)).unwrap_or(1);
+        let pair = Pair { leader: ROOT, partner: far };
+        match &mut run.traffic {
+            Traffic::Pairs { exchange, sampler, .. } if pair.other(self.me).is_some() => {
+                sampler.probe(&self.wire, &run.clock, exchange.as_mut(), pair, self.me, length).map(Some)
+            }
+            Traffic::Pairs { .. } => Ok(None),
+            Traffic::Collective { exchange, ensemble } => ensemble
+                .probe(&self.wire, exchange.as_mut(), (run.plan.mode == Mode::Bcast).then_some(ROOT), length)
+                .map(Some),
+        }
     }
 
     fn all_agree(&self, own: Option<Stop>) -> Option<Stop> {
@@ -194,7 +222,7 @@ impl Fabric for MpiFabric<'_> {
         if largest(self.world, digest) != digest || largest(self.world, !digest) != !digest {
             return Err(FabricError::PlansDiffer);
         }
-        let traffic = Traffic::of(plan, &self.wire, self.me).map_err(|error| match error {
+        let traffic = Traffic::of(plan, &self.wire, self.me, self.damage).map_err(|error| match error {
             TrafficError::Memory(bytes) => {
                 FabricError::Memory { bytes, purpose: "messages and samples", rank: self.me, host: self.host.clone() }
             }
@@ -204,7 +232,7 @@ impl Fabric for MpiFabric<'_> {
         if plan.timing() == Some(Timing::Clock) {
             clock.first_synchronise(&self.wire, self.me, plan.ranks()).map_err(|error| self.fatal(error))?;
         }
-        self.run = Some(RunState { plan: plan.clone(), traffic, clock, length_index: 0, turns_before: 0 });
+        self.run = Some(RunState { plan: plan.clone(), traffic, clock, length_index: 0, turns_before: 0, turns: 0 });
         Ok(())
     }
 
@@ -212,7 +240,8 @@ impl Fabric for MpiFabric<'_> {
         self.stopped = None;
         let run = self.run.as_mut().expect("prepare comes before begin_length");
         run.length_index = length_index;
-        run.turns_before = length_index * plan.rounds(length_index).len();
+        run.turns = plan.rounds(length_index).len();
+        run.turns_before = length_index * (run.turns + 2 * plan.retests());
         if plan.timing() == Some(Timing::Clock) {
             let synchronised = run.clock.synchronise(&self.wire, self.me, plan.ranks());
             synchronised.map_err(|error| self.fatal(error))?;
@@ -230,6 +259,43 @@ impl Fabric for MpiFabric<'_> {
         .map_err(|error| self.fatal(error))
     }
 
+    fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError> {
+        self.probe_traffic(length).map_err(|error| self.fatal(error))
+    }
+
+    fn run_pairs(
+        &mut self,
+        pairs: &[Pair],
+        number: usize,
+        length: Bytes,
+        cells: &mut Cells,
+    ) -> Result<(), FabricError> {
+        // Nobody begins before the pairs of the call before are done.
+        self.wire.barrier().map_err(|error| self.fatal(error))?;
+        match pairs.iter().find(|pair| pair.other(self.me).is_some()) {
+            Some(pair) => self
+                .measure_pair(*pair, self.run.as_ref().map_or(0, |run| run.turns) + number, length, cells)
+                .map_err(|error| self.fatal(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
+        let mut all = vec![0.0; own.len() * self.world.size() as usize];
+        self.world.all_gather_into(own, &mut all[..]);
+        Ok(all)
+    }
+
+    fn sum(&mut self, numbers: &mut [f64]) -> Result<(), FabricError> {
+        let own = numbers.to_vec();
+        self.world.all_reduce_into(&own[..], numbers, SystemOperation::sum());
+        Ok(())
+    }
+
+    fn worst(&mut self, own: Vec<Suspect>, most: usize) -> Result<Vec<Suspect>, FabricError> {
+        Ok(gather::worst(self.world, own, most))
+    }
+
     fn stopped(&self) -> Option<Stop> {
         self.stopped
     }
@@ -245,10 +311,9 @@ impl Fabric for MpiFabric<'_> {
 
     fn shares(&mut self) -> Result<Shares, FabricError> {
         let own = self.run.as_ref().map(|run| run.traffic.shares()).unwrap_or_default();
-        let own = [own.timed, own.warmup, own.reducing].map(|time| time.as_secs_f64());
-        let mut sum = [0.0; 3];
-        self.world.all_reduce_into(&own[..], &mut sum[..], SystemOperation::sum());
-        let [timed, warmup, reducing] = sum.map(|time| Duration::try_from_secs_f64(time).unwrap_or_default());
+        let mut spent = [own.timed, own.warmup, own.reducing].map(|time| time.as_secs_f64());
+        self.sum(&mut spent)?;
+        let [timed, warmup, reducing] = spent.map(|time| Duration::try_from_secs_f64(time).unwrap_or_default());
         Ok(Shares { timed, warmup, reducing })
     }
 

@@ -8,8 +8,8 @@
 use netmatrix::{plan::Noise, units::Rank};
 
 use super::{
+    buffer::Buffer,
     ffi::{MpiError, Tag, Wire},
-    sampler::touched,
 };
 
 /// Noise rank to leader: a step is done.
@@ -26,15 +26,15 @@ const FLAG: Tag = 28;
 /// Noise messages and their buffers, which last for a run.
 pub(super) struct NoiseMaker {
     messages: u32,
-    out: Vec<u8>,
-    into: Vec<u8>,
+    out: Buffer,
+    into: Buffer,
 }
 
 impl NoiseMaker {
     /// With buffers, touched. The error is the number of bytes that are not there.
     pub(super) fn new(noise: Noise) -> Result<Self, u64> {
         let length = noise.length.0 as usize;
-        Ok(Self { messages: noise.messages, out: touched(length, 0x55)?, into: touched(length, 0xaa)? })
+        Ok(Self { messages: noise.messages, out: Buffer::touched(length, 0x55)?, into: Buffer::touched(length, 0xaa)? })
     }
 
     /// Makes noise among `ring`, of which `me` is one, until `leader` has enough.

@@ -8,6 +8,9 @@ pub(super) const ANNOUNCEMENT: Tag = 16;
 /// The message itself.
 pub(super) const MESSAGE: Tag = 17;
 
+/// "I have finished my exchanges", where the other side would not notice.
+pub(super) const DONE: Tag = 29;
+
 /// The way to the other rank of a pair, with messages of one length.
 pub(super) struct Link<'a> {
     pub(super) wire: &'a Wire,

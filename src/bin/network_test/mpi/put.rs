@@ -5,7 +5,7 @@
 
 use super::{
     ffi::{MpiError, Window},
-    pair::{Exchange, Link, Sender},
+    pair::{DONE, Exchange, Link, Sender},
 };
 
 /// The exchange of the mode put.
@@ -18,11 +18,12 @@ impl Exchange for Put {
             self.0.put(link.out, link.other)?;
             times.push(mpi::time() - start);
         }
-        Ok(())
+        link.wire.send(&[], link.other, DONE)
     }
 
-    fn answering(&mut self, _link: &mut Link<'_>, _count: usize) -> Result<(), MpiError> {
-        Ok(())
+    /// Stays out of the way until the other is done: its own turn would disturb.
+    fn answering(&mut self, link: &mut Link<'_>, _count: usize) -> Result<(), MpiError> {
+        link.wire.receive(&mut [], link.other, DONE)
     }
 
     /// What was written is read back.

@@ -15,6 +15,7 @@ use netmatrix::{
 };
 
 use super::{
+    buffer::{Buffer, touched},
     clock::Clock,
     ffi::{MpiError, Tag, Wire},
     pair::{Exchange, Link, Sender},
@@ -27,6 +28,9 @@ const ENOUGH: Tag = 18;
 const CHECKED: Tag = 19;
 /// When messages were sent, on synchronised clocks.
 const STAMPS: Tag = 20;
+
+/// Exchanges of a probe.
+const PROBES: usize = 5;
 
 /// What a rank does in a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +51,9 @@ pub(super) struct Sampler {
     baseline: usize,
     on_clocks: bool,
     verify: bool,
-    out: Vec<u8>,
-    into: Vec<u8>,
+    damage: bool,
+    out: Buffer,
+    into: Buffer,
     /// Samples, seconds; on synchronised clocks first the ends of the messages.
     times: Vec<f64>,
     /// When this rank's messages were sent.
@@ -78,11 +83,12 @@ struct Findings {
 
 impl Sampler {
     /// With buffers for the longest message of `plan`, touched. The error is the number of bytes that are not there.
-    pub(super) fn new(plan: &Plan) -> Result<Self, u64> {
+    /// With `damage`, one byte of every payload is spoilt before it is checked.
+    pub(super) fn new(plan: &Plan, damage: bool) -> Result<Self, u64> {
         let config = &plan.config;
         let baseline = if plan.timing() == Some(Timing::Transfer) { config.baseline_exchanges() as usize } else { 0 };
         let (iterations, warmup) = (config.iterations as usize, config.warmup as usize);
-        let most = iterations.max(warmup).max(baseline);
+        let most = iterations.max(warmup).max(baseline).max(PROBES);
         let longest = config.longest().0 as usize;
         let on_clocks = plan.timing() == Some(Timing::Clock);
         let stamped = if on_clocks { most } else { 0 };
@@ -94,9 +100,9 @@ impl Sampler {
             baseline,
             on_clocks,
             verify: config.verify,
-            // Not zero: memory that was never written may be one shared page of zeros.
-            out: touched(longest, 0x55)?,
-            into: touched(longest, 0xaa)?,
+            damage,
+            out: Buffer::touched(longest, 0x55)?,
+            into: Buffer::touched(longest, 0xaa)?,
             times: touched(most, 0.0)?,
             starts: touched(stamped, 0.0)?,
             stamps: touched(2 * 8 * (stamped + 1), 0)?,
@@ -139,6 +145,28 @@ impl Sampler {
                 }
             }
         }
+    }
+
+    /// Seconds that an exchange takes, roughly: between two ranks, a few exchanges after the first ones.
+    pub(super) fn probe(
+        &mut self,
+        wire: &Wire,
+        clock: &Clock,
+        exchange: &mut dyn Exchange,
+        pair: Pair,
+        me: Rank,
+        length: Bytes,
+    ) -> Result<f64, MpiError> {
+        let (other, role) = match (self.mode.is_symmetric(), me == pair.leader) {
+            (true, leads) => (if leads { pair.partner } else { pair.leader }, Role::Both),
+            (false, true) => (pair.partner, Role::Timed),
+            (false, false) => (pair.leader, Role::Answering),
+        };
+        let way = Way { wire, clock, me, other, length: length.0 as usize, role };
+        self.exchanges(&way, exchange, way.length, PROBES)?;
+        let start = Instant::now();
+        self.exchanges(&way, exchange, way.length, PROBES)?;
+        Ok(start.elapsed().as_secs_f64() / PROBES as f64)
     }
 
     /// Turns the samples of a direction into a cell.
@@ -250,6 +278,9 @@ impl Sampler {
             exchange.after_checked(&mut Link { wire: way.wire, other: way.other, out, into })?;
         }
         way.wire.meet(way.other, CHECKED)?;
+        if let (true, Some(byte)) = (self.damage, self.into[..length].first_mut()) {
+            *byte ^= 1;
+        }
         let arrived = match exchange.arrives_from() {
             Sender::Other => others,
             Sender::Me => mine,
@@ -304,14 +335,6 @@ fn take_off(announcement: f64, times: &mut [f64]) {
     }
 }
 
-/// A vector whose memory is really there, or the number of bytes that are not.
-pub(super) fn touched<T: Copy>(length: usize, value: T) -> Result<Vec<T>, u64> {
-    let mut vector = Vec::new();
-    vector.try_reserve_exact(length).map_err(|_| (length * size_of::<T>()) as u64)?;
-    vector.resize(length, value);
-    Ok(vector)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,11 +344,5 @@ mod tests {
         let mut times = [4.0, 10.0, 1.0];
         take_off(2.0, &mut times);
         assert_eq!(times, [2.0, 8.0, 0.5]);
-    }
-
-    #[test]
-    fn memory_that_is_not_there_is_told_in_bytes() {
-        assert_eq!(touched(usize::MAX / 16, 0.0f64).unwrap_err(), (usize::MAX / 16 * 8) as u64);
-        assert_eq!(touched(3, 1u8).unwrap(), [1, 1, 1]);
     }
 }

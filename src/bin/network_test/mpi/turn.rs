@@ -42,7 +42,7 @@ impl MpiFabric<'_> {
         if pair.leader == self.me {
             self.lead(pair, &ring, round, length, cells)
         } else if pair.partner == self.me {
-            if self.is_called(pair.leader)? { self.measure_pair(pair, round, length, cells) } else { Ok(()) }
+            if self.is_called(pair.leader)? { self.measure_pair(pair, round.index(), length, cells) } else { Ok(()) }
         } else if ring.contains(&self.me) && self.is_called(pair.leader)? {
             let run = self.run.as_mut().expect("prepare comes before run");
             match &mut run.traffic {
@@ -85,7 +85,7 @@ impl MpiFabric<'_> {
         }
         if self.stopped.is_none() {
             wait_until_noisy(&self.wire, ring)?;
-            self.measure_pair(pair, round, length, cells)?;
+            self.measure_pair(pair, round.index(), length, cells)?;
             hush(&self.wire, ring)?;
         }
         match leader_of(round.next()).filter(|next| *next != me) {
@@ -98,7 +98,7 @@ impl MpiFabric<'_> {
     pub(super) fn meet(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), MpiError> {
         self.agree_to_go_on();
         match round.pair_of(self.me) {
-            Some(pair) if self.stopped.is_none() => self.measure_pair(pair, round, length, cells),
+            Some(pair) if self.stopped.is_none() => self.measure_pair(pair, round.index(), length, cells),
             _ => Ok(()),
         }
     }
@@ -107,16 +107,16 @@ impl MpiFabric<'_> {
         self.stopped = self.stopped.max(stop);
     }
 
-    /// Shakes hands and measures both directions. An error means that the handshake itself broke down.
-    fn measure_pair(
+    /// Shakes hands and measures both directions. The number of the turn is the same on both sides. An error means that the handshake itself broke down.
+    pub(super) fn measure_pair(
         &mut self,
         pair: Pair,
-        round: &Round<'_>,
+        turn: usize,
         length: Bytes,
         cells: &mut Cells,
     ) -> Result<(), MpiError> {
         let run = self.run.as_mut().expect("prepare comes before run");
-        let ready = READY + ((run.turns_before + round.index()) % TURNS) as Tag;
+        let ready = READY + ((run.turns_before + turn) % TURNS) as Tag;
         let met = if pair.leader == self.me {
             invite(&self.wire, pair.partner, ready, run.plan.config.patience)?
         } else {

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Runs the main job end to end on this machine: installs what is missing, builds, measures real MPI processes, shows
+# the result. Leaves the result set in results/<date-time>/. Takes about a minute after the first build.
+#
+# usage: scripts/demo.sh [RANKS]      (default: 4)
+#
+# Exit codes: 0 done, 2 usage, 3 something is missing and cannot be installed, else that of the program that failed.
+set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=scripts/lib/install.sh
+source "$project/scripts/lib/install.sh"
+# shellcheck source=scripts/lib/launch.sh
+source "$project/scripts/lib/launch.sh"
+
+ranks=${1:-4}
+[[ $# -le 1 && $ranks =~ ^[0-9]+$ && $ranks -ge 2 ]] || fail 2 "usage: scripts/demo.sh [RANKS], with 2 ranks or more"
+
+# One result set each.
+modes=(one_to_one)
+lengths=0,1,16,64,256,1K,4K,16K,64K,256K,1M
+samples=50
+
+# Any MPI will do. The program is built for the one whose mpicc is found, and started by that one's launcher.
+require compiler pkg-config libclang netcdf mpi
+require_rust
+
+say "Building"
+cd "$project"
+cargo build --release --locked
+programs=${CARGO_TARGET_DIR:-$project/target}/release
+
+results=$project/results/$(date +%Y-%m-%dT%H-%M-%S)
+mkdir -p "$project/results"
+# Never into an existing folder: results are not overwritten.
+mkdir "$results"
+
+measure() {
+    say "Measuring $1 with $ranks ranks under $(mpi_of "$programs/network_test")"
+    run_mpi "$ranks" "$programs/network_test" -t "$1" -f "$results/$1" --lengths "$lengths" -n "$samples"
+}
+
+show() {
+    say "network_analyze $*"
+    "$programs/network_analyze" "$@"
+}
+
+for mode in "${modes[@]}"; do
+    measure "$mode"
+done
+for mode in "${modes[@]}"; do
+    show info "$results/$mode"
+    show view "$results/$mode"
+done
+
+say "The results are in ${results#"$project"/}:"
+ls "$results"

@@ -1,0 +1,149 @@
+# shellcheck shell=bash
+# Finds out what is missing to build and run, and installs it where that is possible. To be sourced after common.sh.
+#
+# Nothing is asked of the package manager as long as nothing is missing, so a second run costs no time and no network.
+
+: "${project:?source scripts/lib/common.sh first}"
+
+# What can be needed: name | Debian and Ubuntu | Fedora and RHEL | Spack. `present NAME` tells whether it is there.
+requirements='
+compiler   | build-essential             | gcc gcc-c++ make    | gcc
+pkg-config | pkg-config                  | pkgconf             | pkgconf
+libclang   | libclang-dev                | clang-devel         | llvm
+netcdf     | libnetcdf-dev               | netcdf-devel        | netcdf-c ~mpi
+ncdump     | netcdf-bin                  | netcdf              | netcdf-c ~mpi
+mpi        | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi (or the module of your MPI)
+openmpi    | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi
+mpich      | mpich libmpich-dev          | mpich-devel         | mpich
+shellcheck | shellcheck                  | ShellCheck          | shellcheck
+ps         | procps                      | procps-ng           | procps
+'
+
+# column NAME N: the N-th column of a requirement.
+column() {
+    awk -F'|' -v name="$1" -v n="$2" '
+        { key = $1; gsub(/ /, "", key) }
+        key == name { gsub(/^ +| +$/, "", $n); gsub(/ +/, " ", $n); print $n }' <<<"$requirements"
+}
+
+present() {
+    case $1 in
+    compiler) has cc && has make && has readelf ;;
+    pkg-config) has pkg-config ;;
+    libclang)
+        [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib*/llvm*/lib*/libclang*.so*' >/dev/null ||
+            compgen -G '/usr/lib*/libclang*.so*' >/dev/null || has llvm-config
+        ;;
+    netcdf) has nc-config || { has pkg-config && pkg-config --exists netcdf; } ;;
+    ncdump) has ncdump ;;
+    mpi) has "${MPICC:-mpicc}" && { has mpirun || has mpiexec; } ;;
+    openmpi) has mpicc.openmpi && has mpirun.openmpi ;;
+    mpich) has mpicc.mpich && has mpiexec.mpich ;;
+    shellcheck) has shellcheck ;;
+    ps) has ps ;;
+    *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;
+    esac
+}
+
+# require NAME...: installs what is missing, or says what to do and ends with code 3.
+require() {
+    local name missing=()
+    for name in "$@"; do
+        present "$name" || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    has apt-get || explain_missing "this machine has no apt-get, so this script cannot install anything." "${missing[@]}"
+    local packages=()
+    for name in "${missing[@]}"; do
+        read -ra words <<<"$(column "$name" 2)"
+        packages+=("${words[@]}")
+    done
+    apt_install "${packages[@]}" || explain_missing "apt-get could not install all of it." "${missing[@]}"
+    for name in "${missing[@]}"; do
+        present "$name" || explain_missing "apt-get has installed ${packages[*]}, but not everything is found." "$name"
+    done
+}
+
+apt_install() {
+    say "Installing $*"
+    as_root apt-get update -q || return 1
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+# Without a terminal nobody can type a password.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif has sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+        sudo "$@"
+    else
+        printf '%s\n' "installing packages needs root: run this script as root, or with a sudo that needs no password" >&2
+        return 1
+    fi
+}
+
+explain_missing() {
+    local name
+    printf '\n%s\n%s\n' "$1" "Please install what is missing and start this script again:" >&2
+    shift
+    # As a table.
+    {
+        printf '%s|%s|%s|%s\n' missing 'Debian, Ubuntu (apt)' 'Fedora, RHEL (dnf)' 'cluster (spack, module)'
+        for name in "$@"; do
+            printf '%s|%s|%s|%s\n' "$name" "$(column "$name" 2)" "$(column "$name" 3)" "$(column "$name" 4)"
+        done
+    } | awk -F'|' '{ printf "  %-12s %-30s %-22s %s\n", $1, $2, $3, $4 }' >&2
+    exit 3
+}
+
+# The oldest compiler that the package can be built with.
+oldest_rust() {
+    sed -n 's/^rust-version = "\(.*\)"/\1/p' "$project/Cargo.toml"
+}
+
+# version_at_least WANTED FOUND
+version_at_least() {
+    [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+# require_rust: cargo on PATH, new enough. Looks where rustup puts it, then asks the package manager.
+require_rust() {
+    local wanted found
+    wanted=$(oldest_rust)
+    PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+    has cargo || install_rust "$wanted"
+    has cargo || no_rust "there is no cargo on this machine." "$wanted"
+    found=$(cd "$project" && cargo --version | awk '{ print $2 }')
+    version_at_least "$wanted" "$found" || no_rust "cargo $found is too old." "$wanted"
+}
+
+install_rust() {
+    has apt-cache || return 0
+    local candidate
+    if apt-cache show rustup >/dev/null 2>&1; then
+        apt_install rustup && rustup default stable
+        return
+    fi
+    # Distributions are often behind: their cargo is installed only where it is new enough.
+    candidate=$(apt-cache policy cargo 2>/dev/null | awk '/Candidate:/ { print $2 }' | sed 's/^[0-9]*://')
+    if [ -n "$candidate" ] && version_at_least "$1" "$candidate"; then
+        apt_install cargo
+    fi
+}
+
+no_rust() {
+    fail 3 "$1 This package needs Rust $2 or newer, which the distribution does not offer." \
+        "Install it with rustup (https://rustup.rs; no root needed), or load your cluster's module," \
+        "and start this script again."
+}
+
+# require_component COMMAND COMPONENT: a part of the Rust toolchain.
+require_component() {
+    (cd "$project" && cargo "$1" --version) >/dev/null 2>&1 && return 0
+    if has rustup; then
+        (cd "$project" && rustup component add "$2")
+    elif has apt-get; then
+        apt_install "$2"
+    fi
+    (cd "$project" && cargo "$1" --version) >/dev/null 2>&1 || fail 3 "\`cargo $1\` is missing: install the component $2"
+}

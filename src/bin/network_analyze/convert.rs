@@ -1,0 +1,140 @@
+//! `convert`: a run from one form into another.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, OpenOptions, Permissions},
+    io::{self, BufWriter, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use netmatrix::{
+    exit,
+    record::{BoxError, Run},
+    store,
+};
+
+use super::{
+    failure::{Failure, Outcome},
+    input::{FileFormat, Input},
+    output::Pipe,
+};
+
+/// Convert a run between NetCDF, text and CSV, both ways
+#[derive(clap::Args)]
+pub struct Convert {
+    /// Prefix of a result set, any file of it, or a .txt or .csv file
+    run: PathBuf,
+
+    /// A .txt or .csv file, the prefix of a new NetCDF set, or - for standard output
+    #[arg(long, short)]
+    output: PathBuf,
+
+    /// Form of the output [default: what its name says, text on standard output]
+    #[arg(long, value_enum)]
+    to: Option<FileFormat>,
+
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
+}
+
+impl Convert {
+    /// Reads and writes.
+    pub fn run(self) -> Outcome {
+        let is_stdout = self.output.as_os_str() == "-";
+        let format = self.format(is_stdout)?;
+        let input = Input::open(&self.run)?;
+        match format {
+            FileFormat::Netcdf if is_stdout => {
+                return Err(Failure::usage("NetCDF is a set of files: give their prefix instead of -"));
+            }
+            FileFormat::Netcdf => {
+                store::write_run(&*input.run, &self.output, self.force).map_err(Failure::files)?;
+            }
+            FileFormat::Text | FileFormat::Csv if is_stdout => {
+                let mut pipe = Pipe::new(io::stdout().lock());
+                write(&*input.run, format, &mut pipe).map_err(|error| pipe.failure(error, "standard output"))?;
+            }
+            FileFormat::Text | FileFormat::Csv => self.write_file(&*input.run, format)?,
+        }
+        Ok(exit::SUCCESS)
+    }
+
+    /// The form that is asked for, or that the output's name says.
+    fn format(&self, is_stdout: bool) -> Result<FileFormat, Failure> {
+        let format = match self.to {
+            Some(format) => format,
+            None if is_stdout => FileFormat::Text,
+            None => FileFormat::of(&self.output),
+        };
+        let path = self.output.display();
+        let extension = self.output.extension().and_then(OsStr::to_str).unwrap_or_default();
+        if format != FileFormat::Netcdf {
+            return Ok(format);
+        }
+        if extension == "nc" {
+            let prefix = self.output.with_extension("");
+            let text =
+                format!("`{path}` is one file, NetCDF is a set of them: give their prefix, `{}`", prefix.display());
+            return Err(Failure::usage(text));
+        }
+        let is_other = !extension.is_empty() && extension.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if self.to.is_none() && is_other {
+            let text =
+                format!("`{path}` does not tell its form: say --to text, --to csv, or --to netcdf if it is a prefix");
+            return Err(Failure::usage(text));
+        }
+        Ok(format)
+    }
+
+    /// Writes beside the output and renames at the end: what bears its name is whole.
+    fn write_file(&self, run: &dyn Run, format: FileFormat) -> Result<(), Failure> {
+        let named = |action: &str| format!("cannot {action} `{}`", self.output.display());
+        let path = match fs::metadata(&self.output) {
+            Ok(found) if found.is_dir() => {
+                return Err(Failure::files(format!("`{}` is a folder: name a file in it", self.output.display())));
+            }
+            Ok(found) if !found.is_file() => return self.write_device(run, format),
+            Ok(_) if !self.force => {
+                let text = format!("`{}` exists: name another file, or replace it with --force", self.output.display());
+                return Err(Failure::files(text));
+            }
+            // A link stays a link: what it leads to is replaced.
+            Ok(_) => fs::canonicalize(&self.output).with_context(|| named("find")).map_err(Failure::Files)?,
+            Err(_) => self.output.clone(),
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            let text = format!("the folder `{}` does not exist: create it, or choose another one", folder.display());
+            return Err(Failure::files(text));
+        }
+        let new = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder);
+        let mut new = new.with_context(|| named("create")).map_err(Failure::Files)?;
+        write(run, format, new.as_file_mut())
+            .map_err(anyhow::Error::from_boxed)
+            .with_context(|| named("write"))
+            .map_err(Failure::Files)?;
+        let kept = if self.force { new.persist(&path) } else { new.persist_noclobber(&path) };
+        kept.map(drop).map_err(|error| error.error).with_context(|| named("write")).map_err(Failure::Files)
+    }
+
+    /// Writes into a pipe or a device that has a name.
+    fn write_device(&self, run: &dyn Run, format: FileFormat) -> Result<(), Failure> {
+        let name = format!("`{}`", self.output.display());
+        let device = OpenOptions::new().write(true).open(&self.output);
+        let device = device.with_context(|| format!("cannot open {name}")).map_err(Failure::Files)?;
+        let mut pipe = Pipe::new(device);
+        write(run, format, &mut pipe).map_err(|error| pipe.failure(error, &name))
+    }
+}
+
+fn write(run: &dyn Run, format: FileFormat, out: &mut dyn Write) -> Result<(), BoxError> {
+    let mut out = BufWriter::new(out);
+    match format {
+        FileFormat::Csv => store::csv::write(run, &mut out)?,
+        _ => store::text::write(run, &mut out)?,
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,195 @@
+//! A run that is killed, stopped, out of time or out of disk keeps what it has, and can be continued.
+
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use common::launcher::{Job, Outcome, Running, Signal};
+use netmatrix::{
+    record::{Run, State, Statistic},
+    store,
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_network_test");
+
+fn job(folder: &Path, ranks: usize, arguments: &str) -> Job {
+    Job::new(PROGRAM, ranks).directory(folder).args(arguments.split_whitespace())
+}
+
+/// A run that takes a few seconds and finishes a length every few milliseconds.
+const LONG: &str = "-t one_to_one,put -n 20 -e 40000 -s 100 -f run";
+const LENGTHS: usize = 400;
+
+fn prefixes(folder: &Path) -> [PathBuf; 2] {
+    ["run_one_to_one", "run_put"].map(|name| folder.join(name))
+}
+
+/// How many lengths are in the files of a set; each of them whole.
+fn finished(prefix: &Path) -> usize {
+    if !store::exists(prefix) {
+        return 0;
+    }
+    let run = store::open(prefix).unwrap_or_else(|error| panic!("the files do not open: {error}"));
+    for index in 0..run.lengths().len() {
+        for statistic in Statistic::OF_TIMES {
+            let matrix = run.matrix(statistic, index).unwrap_or_else(|error| panic!("{error}"));
+            assert!(matrix.values().iter().all(|value| (0.0..10.0).contains(value)), "{statistic} {index}: {matrix:?}");
+        }
+    }
+    run.lengths().len()
+}
+
+/// Everything of `ncdump -h` that a resumed run has in common with one that was not interrupted.
+fn schema(prefix: &Path) -> String {
+    let file = format!("{}_median.nc", prefix.display());
+    let dump = Command::new("ncdump").args(["-h", &file]).output().expect("ncdump can be started");
+    let text = String::from_utf8(dump.stdout).unwrap();
+    let changes = |line: &&str| !line.contains(":created") && !line.contains(":command");
+    text.lines().filter(changes).collect::<Vec<_>>().join("\n")
+}
+
+/// Waits until the first set has some lengths, so that there is something to lose.
+fn wait_for_lengths(running: &mut Running, count: usize) {
+    let start = Instant::now();
+    while running.stderr().matches(" bytes done").count() < count {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", running.stderr());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn assert_code(outcome: &Outcome, code: i32) {
+    assert_eq!(outcome.code, Some(code), "{outcome:?}");
+}
+
+#[test]
+fn twenty_kills_lose_nothing_that_was_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let undisturbed = folder.path().join("undisturbed");
+    fs::create_dir(&undisturbed).unwrap();
+    assert_code(&job(&undisturbed, 2, LONG).run(), 0);
+    let mut before = [0, 0];
+    for kill in 0..20u64 {
+        let mut running = job(folder.path(), 2, &format!("{LONG} --resume")).start();
+        // Moments that have nothing to do with what the program does: from its start to well inside the measurement.
+        if kill % 4 != 0 {
+            wait_for_lengths(&mut running, 1);
+        }
+        thread::sleep(Duration::from_millis(kill * 7919 % 83));
+        running.kill();
+        let now = prefixes(folder.path()).map(|prefix| finished(&prefix));
+        assert!(now[0] >= before[0] && now[1] >= before[1], "kill {kill}: {before:?} finished lengths became {now:?}");
+        before = now;
+    }
+    assert!(before[0] > 0, "no run got far enough to lose anything: {before:?}");
+    assert_code(&job(folder.path(), 2, &format!("{LONG} --resume")).run(), 0);
+    for (prefix, whole) in prefixes(folder.path()).iter().zip(prefixes(&undisturbed)) {
+        assert_eq!(finished(prefix), LENGTHS);
+        assert_eq!(schema(prefix), schema(&whole));
+        let [resumed, whole] = [prefix, &whole].map(|prefix| store::open(prefix).unwrap());
+        assert!(resumed.is_complete() && resumed.notices().is_empty());
+        assert_eq!(resumed.lengths(), whole.lengths());
+        assert_eq!(resumed.header().plan, whole.header().plan);
+    }
+}
+
+#[test]
+fn signals_and_time_limits_end_a_run_resumably() {
+    for signal in [Some(Signal::TERM), Some(Signal::USR1), None] {
+        let folder = tempfile::tempdir().unwrap();
+        let limit = if signal.is_none() { "--time-limit 2s" } else { "" };
+        let arguments = format!("-n 20 -e 40000 -s 100 -f run {limit}");
+        let mut running = job(folder.path(), 3, &arguments).start();
+        if let Some(signal) = signal {
+            wait_for_lengths(&mut running, 3);
+            // SIGTERM to the launcher ends the ranks before they can say anything: it goes to one rank here, as it does
+            // when a batch system signals every process.
+            running.signal_one(Path::new(PROGRAM), 1, signal);
+        }
+        let outcome = running.wait();
+        assert_code(&outcome, 75);
+        assert!(outcome.stderr.contains("stopped early"), "{outcome:?}");
+        let prefix = folder.path().join("run");
+        let safe = finished(&prefix);
+        assert!(safe > 0 && safe < LENGTHS, "{safe} lengths");
+        assert_code(&job(folder.path(), 3, "-n 20 -e 40000 -s 100 -f run --resume").run(), 0);
+        assert_eq!(finished(&prefix), LENGTHS);
+        let again = job(folder.path(), 3, "-n 20 -e 40000 -s 100 -f run --resume").run();
+        assert_code(&again, 0);
+        assert!(again.stderr.contains("already"), "{again:?}");
+    }
+}
+
+#[test]
+fn another_run_is_not_resumed_and_the_difference_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_code(&job(folder.path(), 2, "-n 3 --lengths 1,2 -f run").run(), 0);
+    let before = fs::read(folder.path().join("run_median.nc")).unwrap();
+    for (arguments, item) in [
+        ("-n 3 --lengths 1,2 --seed 7", "seed"),
+        ("-n 3 --lengths 1,2 -t put", "mode"),
+        ("-n 3 --lengths 1,3", "begin, end and step"),
+        ("-n 3 --lengths 0,2", "begin, end and step"),
+        ("-n 3 --geometric 1:2:2", "sweep"),
+        ("-n 4 --lengths 1,2", "samples"),
+        ("-n 3 --lengths 1,2 --timing receive", "timing"),
+        ("-n 3 --lengths 1,2 --schedule disjoint --retest 0", "schedule"),
+    ] {
+        let outcome = job(folder.path(), 2, &format!("{arguments} -f run --resume")).run();
+        assert_code(&outcome, 3);
+        assert!(outcome.stderr.contains(item), "{item}: {outcome:?}");
+    }
+    let other_ranks = job(folder.path(), 3, "-n 3 --lengths 1,2 -f run --resume").run();
+    assert_code(&other_ranks, 3);
+    assert!(other_ranks.stderr.contains("ranks"), "{other_ranks:?}");
+    assert_eq!(fs::read(folder.path().join("run_median.nc")).unwrap(), before, "nothing has been touched");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_its_name_and_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = |arguments: &[&str]| {
+        let status = Command::new(arguments[0]).args(&arguments[1..]).arg(folder.path()).status();
+        assert!(status.expect("it can be started").success(), "{arguments:?} needs root");
+    };
+    mount(&["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs"]);
+    let outcome = job(folder.path(), 4, "-n 2 -e 20000 -s 10 -f run").run();
+    let finished = finished(&folder.path().join("run"));
+    // Lazily: a daemon of the launcher may still be about to leave.
+    mount(&["umount", "--lazy"]);
+    assert_code(&outcome, 3);
+    assert!(outcome.stderr.contains("run_") && outcome.stderr.contains("No space left"), "{outcome:?}");
+    assert!(finished > 0, "what was finished stays readable");
+}
+
+#[test]
+fn a_partner_that_does_not_answer_costs_its_cells_and_not_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = job(folder.path(), 3, "-n 100 -e 40000 -s 100 -f run --timeout 200ms").start();
+    wait_for_lengths(&mut running, 3);
+    // If the stopped rank is the one whose turn it is to ask, everybody waits and nothing is lost: hence ten times.
+    for _ in 0..10 {
+        running.signal_one(Path::new(PROGRAM), 2, Signal::STOP);
+        thread::sleep(Duration::from_millis(500));
+        running.signal_one(Path::new(PROGRAM), 2, Signal::CONT);
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_code(&running.wait(), 0);
+    let run = store::open(&folder.path().join("run")).unwrap();
+    assert!(run.is_complete());
+    let mut missing = 0;
+    for index in 0..LENGTHS {
+        let mut states = [State::Measured; 9];
+        run.read_states(index, 0..3, &mut states).unwrap();
+        missing += states.iter().filter(|state| **state == State::TimedOut).count();
+        let median = run.matrix(Statistic::Median, index).unwrap();
+        let holes = median.values().iter().filter(|value| value.is_nan()).count();
+        assert_eq!(holes, states.iter().filter(|state| **state == State::TimedOut).count());
+    }
+    assert!((1..=20).contains(&missing), "{missing} cells are missing");
+}
