@@ -321,3 +321,109 @@ impl RegionDocument {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::{Config, Plan},
+        record::{Header, Provenance, Statistic, Tolerance},
+    };
+
+    fn about(names: &[&str]) -> About {
+        let config = Config::default();
+        let hosts = Hosts::new(names.iter().copied());
+        let plan = Plan { mode: config.modes[0], config, hosts };
+        About {
+            header: Header::of(&plan, Provenance::default()),
+            statistic: Statistic::Median,
+            lengths: vec![Bytes(0), Bytes(100)],
+            tolerance: Tolerance::Relative(0.05),
+            reason: "asked for".to_owned(),
+            order: (0..names.len()).collect(),
+        }
+    }
+
+    fn region(rectangles: &[(&[Rank], &[Rank])]) -> Region {
+        let rectangle = |(a, b): &(&[Rank], &[Rank])| Rectangle { sources: a.to_vec(), destinations: b.to_vec() };
+        Region {
+            pairs: rectangles.iter().map(|(a, b)| a.len() * b.len()).sum(),
+            levels: vec![1e-6, 2e-6],
+            spread: None,
+            exceptions: 0,
+            changes: Vec::new(),
+            rectangles: rectangles.iter().map(rectangle).collect(),
+            busiest: vec![Busy { rank: 1, sends: 3, receives: 2 }],
+        }
+    }
+
+    fn text(about: &About, regions: Vec<Region>, all: bool) -> String {
+        let range = RangeRegions {
+            lengths: about.lengths.clone(),
+            exceptions: regions.iter().map(|region| region.exceptions).sum(),
+            regions,
+            lonely_pairs: 1,
+            missing_pairs: 2,
+        };
+        let mut text = Vec::new();
+        Regions { about, ranges: &[range], all }.write(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn hosts_are_named_whole_and_ranks_where_only_some_are_meant() {
+        let about = about(&["n1", "n1", "n2", "n2", "n3"]);
+        let hosts = &about.header.hosts;
+        assert_eq!(names(hosts, &[0, 1, 2, 3]), "n[1-2]");
+        assert_eq!(names(hosts, &[0, 1, 3, 4]), "n1,n2:1,n3");
+        let list = text(&about, vec![region(&[(&[0, 1], &[2, 3])]), region(&[(&[4], &[0, 1, 2, 3, 4])])], false);
+        assert!(list.contains("    n1 -> n2\n") && list.contains("    n3 -> all\n"), "{list}");
+        assert!(list.contains("1.00 us to 2.00 us") && list.contains("bound      5 %"), "{list}");
+        assert!(list.contains("2 pairs are missing") && list.contains("1 pairs are in no set"), "{list}");
+    }
+
+    #[test]
+    fn regular_patterns_are_one_line() {
+        let about = about(&["n1", "n2", "n3", "n4", "n5", "n6"]);
+        let groups: [&[Rank]; 3] = [&[0, 1], &[2, 3], &[4, 5]];
+        let others: [&[Rank]; 3] = [&[2, 3, 4, 5], &[0, 1, 4, 5], &[0, 1, 2, 3]];
+        let within = region(&groups.map(|group| (group, group)));
+        let across = region(&[(groups[0], others[0]), (groups[1], others[1]), (groups[2], others[2])]);
+        let itself = region(&[(&[0], &[0]), (&[1], &[1])]);
+        let list = text(&about, vec![within, across, itself], false);
+        assert!(list.contains("each of 3 groups among itself: n[1-2] | n[3-4] | n[5-6]\n"), "{list}");
+        assert!(list.contains("each of 3 groups with all others: n[1-2] | n[3-4] | n[5-6]\n"), "{list}");
+        assert!(list.contains("each with itself: n[1-2]\n"), "{list}");
+    }
+
+    #[test]
+    fn many_small_rectangles_are_summed_up_unless_all_are_asked_for() {
+        let about = about(&["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"]);
+        let single: Vec<[Rank; 1]> = (0..11).map(|rank| [rank]).collect();
+        let pairs: Vec<(&[Rank], &[Rank])> = (0..10).map(|k| (&single[k][..], &single[k + 1][..])).collect();
+        let list = text(&about, vec![region(&pairs)], false);
+        assert!(list.contains("scattered; most at n2 (sends 3, receives 2)\n"), "{list}");
+        assert!(text(&about, vec![region(&pairs)], true).contains("n10 -> n11\n"));
+    }
+
+    #[test]
+    fn json_has_every_rank_and_numbers_as_they_are() {
+        let about = about(&["n1", "n1"]);
+        let range = RangeRegions {
+            lengths: about.lengths.clone(),
+            regions: vec![region(&[(&[0], &[1])])],
+            lonely_pairs: 0,
+            missing_pairs: 0,
+            exceptions: 0,
+        };
+        let document =
+            serde_json::to_value(Regions { about: &about, ranges: &[range], all: false }.document()).unwrap();
+        assert_eq!(document["schema"], "network_test.regions/1");
+        assert_eq!(document["tolerance"], 0.05);
+        let region = &document["ranges"][0]["regions"][0];
+        assert_eq!(region["levels"][1], 2e-6);
+        assert_eq!(region["rectangles"][0]["sources"], "n1:0");
+        assert_eq!(region["rectangles"][0]["destination_ranks"][0], 1);
+        assert!(region["spread"].is_null());
+    }
+}

@@ -4,6 +4,9 @@
 //! `network_analyze cluster` and `nccopy -d 5 -s` work on the same files in turn, and prints ratios. Where there is no
 //! `nccopy`, its column stays empty. `-- lookup` measures single values alone.
 
+#[path = "../common/lomonosov.rs"]
+mod lomonosov;
+
 use std::{
     fs,
     hint::black_box,
@@ -31,9 +34,21 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let lookup_only = std::env::args().any(|argument| argument == "lookup");
     if !lookup_only {
-        println!("leaf-spine, 2 % noise      file  times smaller       time       memory     nccopy  times smaller");
+        println!(
+            "{:<28} {:>14} {:>10} {:>12} {:>8}   nccopy: time, times smaller",
+            "run", "times smaller", "time", "memory", "bound"
+        );
+        for (sigma, tolerance) in [(0.0, Some("1%")), (0.02, Some("10%")), (0.02, None)] {
+            let prefix = folder.path().join("run");
+            store::write_run(&lomonosov::lomonosov(sigma), &prefix, true).expect("files can be made");
+            only_median(&prefix);
+            let name = format!("Lomonosov, {} % noise", 100.0 * sigma);
+            measure(folder.path(), &name, lomonosov::MATRICES, tolerance);
+        }
         for (ranks, lengths) in [(512, 64), (512, 32), (1024, 32), (2048, 32)] {
-            measure(folder.path(), ranks, lengths);
+            make(&folder.path().join("run"), ranks, lengths);
+            let name = format!("leaf-spine {ranks} x {lengths}, 2 %");
+            measure(folder.path(), &name, (8 * ranks * ranks * lengths) as f64, None);
         }
     }
     lookup(folder.path());
@@ -46,8 +61,8 @@ fn make(prefix: &Path, ranks: usize, lengths: usize) {
     let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
     let hosts = Hosts::new((1..=ranks).map(|host| format!("node{host:04}")));
     let plan = Plan::all(&config, &hosts).expect("the plan can be carried out").remove(0);
-    let mut writer = store::create(prefix, &Header::of(&plan, Provenance::default()), true, false)
-        .expect("files can be made");
+    let mut writer =
+        store::create(prefix, &Header::of(&plan, Provenance::default()), true, false).expect("files can be made");
     let noise = LogNormal::new(0.0, 0.02).expect("a standard deviation is not negative");
     let mut rng = ChaCha8Rng::seed_from_u64(ranks as u64);
     for (index, length) in lengths.iter().enumerate() {
@@ -67,38 +82,37 @@ fn make(prefix: &Path, ranks: usize, lengths: usize) {
         writer.finish_length(index).expect("a length can be finished");
     }
     writer.close().expect("files can be closed");
-    // Only the median is looked at; the others would only fill the disk.
+    only_median(prefix);
+}
+
+/// Removes the other statistics, which would only fill the disk.
+fn only_median(prefix: &Path) {
     for statistic in Statistic::all().filter(|statistic| *statistic != Statistic::Median) {
         let _ = fs::remove_file(prefix.with_file_name(format!("run_{statistic}.nc")));
     }
 }
 
-fn measure(folder: &Path, ranks: usize, lengths: usize) {
-    let prefix = folder.join("run");
-    make(&prefix, ranks, lengths);
+/// Clusters the run in the folder, of which the matrices have so many bytes, and copies it with nccopy.
+fn measure(folder: &Path, name: &str, matrices: f64, tolerance: Option<&str>) {
     let input = folder.join("run_median.nc");
     let archive = folder.join("run.cluster.nc");
     let copy = folder.join("copy.nc");
     // Both find the file in the page cache.
     fs::read(&input).map(drop).expect("the run can be read");
-    let program = env!("CARGO_BIN_EXE_network_analyze");
-    let mut cluster = Command::new(program);
+    let mut cluster = Command::new(env!("CARGO_BIN_EXE_network_analyze"));
     cluster.arg("cluster").arg(&input).arg("--force").arg("-o").arg(&archive);
+    cluster.args(tolerance.into_iter().flat_map(|tolerance| ["--tolerance", tolerance]));
     let (seconds, kib) = run(&mut cluster).expect("network_analyze can be started");
     let mut nccopy = Command::new("nccopy");
     nccopy.args(["-d", "5", "-s"]).arg(&input).arg(&copy);
     let size = |path: &Path| fs::metadata(path).map_or(f64::NAN, |file| file.len() as f64);
-    let matrices = (8 * ranks * ranks * lengths) as f64;
     let other = match run(&mut nccopy) {
-        Some((seconds, _)) => format!("{seconds:>8.2} s {:>14.2}", matrices / size(&copy)),
+        Some((seconds, _)) => format!("{seconds:.2} s, {:.2}", matrices / size(&copy)),
         None => String::new(),
     };
-    println!(
-        "{ranks:>5} ranks {lengths:>3} lengths {:>6.0} MB {:>14.0} {seconds:>8.2} s {:>8.0} MiB {other}",
-        matrices / 1e6,
-        matrices / size(&archive),
-        kib / 1024.0
-    );
+    let bound = store::open_archive(&archive).expect("the archive can be opened").about().tolerance.describe();
+    let (ratio, mib) = (matrices / size(&archive), kib / 1024.0);
+    println!("{name:<28} {ratio:>14.0} {seconds:>8.2} s {mib:>8.0} MiB {bound:>8}   {other}");
     let _ = fs::remove_file(copy);
 }
 

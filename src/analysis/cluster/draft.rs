@@ -127,7 +127,7 @@ impl Drafting {
             .collect();
         for (cell, (&class, &value)) in self.classes.iter().zip(matrix).enumerate() {
             let decoded = if class == NO_SET { f64::NAN } else { means[class as usize] };
-            if !tolerance.accepts(value, decoded) && !(value.is_nan() && decoded.is_nan()) {
+            if !tolerance.accepts(value, decoded) {
                 self.exceptions.push(Exception { length: self.count as u32, cell: cell as u32, value });
             }
         }

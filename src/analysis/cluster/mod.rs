@@ -284,8 +284,9 @@ fn classes_of(
     range: &Range<usize>,
     decisions: &Decisions,
 ) -> Result<Vec<u32>, Error> {
-    if decisions.bins {
-        return Ok(bins::bins(&run.matrix(statistic, range.start)?, decisions.tolerance));
+    if decisions.bins || (decisions.exact && range.len() == 1) {
+        let tolerance = if decisions.exact { Tolerance::Relative(0.0) } else { decisions.tolerance };
+        return Ok(bins::bins(&run.matrix(statistic, range.start)?, tolerance));
     }
     let scale = Scale::new(decisions.tolerance, decisions.level);
     let scale = if decisions.exact { scale.finer(DECODED_FINER) } else { scale };

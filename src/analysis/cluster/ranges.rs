@@ -149,27 +149,32 @@ mod tests {
         x.iter().map(|x| latency + per_byte * x + if *x >= step_at { step } else { 0.0 }).collect()
     }
 
+    /// Where the ranges end.
+    fn ends(x: &[f64], curves: &[Vec<f64>], unit: f64, min_range: usize, max_ranges: usize) -> Vec<usize> {
+        find(x, curves, unit, min_range, max_ranges).into_iter().map(|range| range.end).collect()
+    }
+
     #[test]
     fn one_line_is_one_range() {
         let x = lengths(100);
-        assert_eq!(find(&x, &[line(&x, 2e-6, 1e-10, 1e9, 0.0)], 0.05, 4, 9), [0..100]);
+        assert_eq!(ends(&x, &[line(&x, 2e-6, 1e-10, 1e9, 0.0)], 0.05, 4, 9), [100]);
     }
 
     #[test]
     fn a_protocol_switch_is_a_boundary() {
         let x = lengths(100);
         let curves = [line(&x, 2e-6, 1e-10, 4100.0, 1e-6), line(&x, 3e-6, 1e-10, 4100.0, 1e-6)];
-        assert_eq!(find(&x, &curves, 0.05, 4, 9), [0..41, 41..100]);
-        assert_eq!(find(&x, &curves, 0.05, 60, 9), [0..100], "no room for two ranges of 60");
-        assert_eq!(find(&x, &curves, 0.05, 4, 1), [0..100]);
+        assert_eq!(ends(&x, &curves, 0.05, 4, 9), [41, 100]);
+        assert_eq!(ends(&x, &curves, 0.05, 60, 9), [100], "no room for two ranges of 60");
+        assert_eq!(ends(&x, &curves, 0.05, 4, 1), [100]);
     }
 
     #[test]
     fn the_edges_are_defined() {
-        assert_eq!(find(&[0.0], &[vec![1.0]], 0.05, 1, 9), [0..1]);
-        assert_eq!(find(&lengths(8), &[], 0.05, 2, 9), [0..8]);
-        assert_eq!(find(&lengths(8), &[vec![f64::NAN; 8]], 0.05, 2, 9), [0..8]);
-        assert_eq!(find(&lengths(8), &[vec![0.0; 8]], 0.05, 2, 9), [0..8]);
+        assert_eq!(ends(&[0.0], &[vec![1.0]], 0.05, 1, 9), [1]);
+        assert_eq!(ends(&lengths(8), &[], 0.05, 2, 9), [8]);
+        assert_eq!(ends(&lengths(8), &[vec![f64::NAN; 8]], 0.05, 2, 9), [8]);
+        assert_eq!(ends(&lengths(8), &[vec![0.0; 8]], 0.05, 2, 9), [8]);
         let long = lengths(5000);
         let ranges = find(&long, &[line(&long, 2e-6, 1e-10, 2e5, 4e-5)], 0.05, 4, 9);
         assert_eq!((ranges.first().unwrap().start, ranges.last().unwrap().end), (0, 5000));

@@ -147,11 +147,16 @@ fn a_foreign_or_contradictory_archive_says_what_is_wrong() {
         let error = error(&path);
         assert!(error.contains("run.cluster.nc") && error.contains(what), "{what}: {error}");
     };
-    spoil("newer", &|file| drop(file.add_attribute("format", "network_test.archive/2").unwrap()));
-    spoil("no archive", &|file| drop(file.add_attribute("format", "other").unwrap()));
-    spoil("no tolerance", &|file| drop(file.add_attribute("tolerance", "lax").unwrap()));
-    spoil("`run`", &|file| drop(file.add_attribute("run", "{").unwrap()));
-    spoil("names 2 hosts", &|file| drop(file.add_attribute("hosts", "a,b").unwrap()));
+    let with = |name: &'static str, value: &'static str| {
+        move |file: &mut netcdf::FileMut| {
+            file.add_attribute(name, value).unwrap();
+        }
+    };
+    spoil("newer", &with("format", "network_test.archive/2"));
+    spoil("no archive", &with("format", "other"));
+    spoil("no tolerance", &with("tolerance", "lax"));
+    spoil("`run`", &with("run", "{"));
+    spoil("names 2 hosts", &with("hosts", "a,b"));
     spoil("values start at 77", &|file| {
         file.variable_mut("info").unwrap().put_value(77_i32, [0, 0, 1]).unwrap();
     });
