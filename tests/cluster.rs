@@ -28,8 +28,6 @@ impl Case {
     fn new(sigma: f64) -> Self {
         let case = Self { folder: tempfile::tempdir().unwrap(), run: lomonosov(sigma) };
         store::write_run(&case.run, &case.path("run"), false).unwrap();
-        // The deviation of a single repetition would say that there is no noise.
-        fs::remove_file(case.path("run_deviation.nc")).unwrap();
         case
     }
 
@@ -149,6 +147,7 @@ fn bad_input_is_refused_with_a_reason() {
     case.fine(&["cluster", "run", "-o", "run.cluster.nc"]);
     let whole = fs::read(case.path("run.cluster.nc")).unwrap();
     fs::write(case.path("cut.nc"), &whole[..whole.len() / 2]).unwrap();
+    fs::remove_file(case.path("run_max.nc")).unwrap();
     for (code, arguments, reason) in [
         (2, &["cluster", "run"][..], "--output"),
         (2, &["cluster", "run", "-o", "x.nc", "--tolerance", "-1%"], "tolerance"),
@@ -157,7 +156,7 @@ fn bad_input_is_refused_with_a_reason() {
         (2, &["cluster", "run.cluster.nc", "-o", "x.nc"], "archive already"),
         (3, &["cluster", "run", "-o", "run.cluster.nc"], "--force"),
         (3, &["cluster", "run", "-o", "no/x.nc"], "does not exist"),
-        (3, &["cluster", "run", "-o", "x.nc", "--statistic", "deviation"], "deviation"),
+        (3, &["cluster", "run", "-o", "x.nc", "--statistic", "max"], "no max"),
         (3, &["cluster", "nothing", "-o", "x.nc"], "`nothing`"),
         (3, &["expand", "cut.nc", "-o", "y"], "cut off or damaged"),
         (3, &["cluster", "cut.nc", "--list"], "cut off or damaged"),

@@ -10,6 +10,7 @@ mod lomonosov;
 use std::{
     fs,
     hint::black_box,
+    ops::Range,
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -19,8 +20,7 @@ use std::{
 use criterion::Criterion;
 use netmatrix::{
     plan::{Config, Mode, Plan, Sweep},
-    record::{Cell, Header, Provenance, Sink, State, Statistic},
-    stats::Summary,
+    record::{BoxError, Header, Provenance, Run, Statistic},
     store,
     units::{Bytes, Hosts},
 };
@@ -54,35 +54,66 @@ fn main() {
     lookup(folder.path());
 }
 
-/// A run on leaf switches of 32 hosts each, 1.2 and 1.8 us, 100 Gbit/s, a switch of protocol at 16 KiB, 2 % noise.
-fn make(prefix: &Path, ranks: usize, lengths: usize) {
-    let lengths: Vec<Bytes> = (0..lengths as u64).map(|k| Bytes(k * 1024)).collect();
-    let sweep = Sweep::list(&lengths).expect("lengths ascend");
-    let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
-    let hosts = Hosts::new((1..=ranks).map(|host| format!("node{host:04}")));
-    let plan = Plan::all(&config, &hosts).expect("the plan can be carried out").remove(0);
-    let mut writer =
-        store::create(prefix, &Header::of(&plan, Provenance::default()), true, false).expect("files can be made");
-    let noise = LogNormal::new(0.0, 0.02).expect("a standard deviation is not negative");
-    let mut rng = ChaCha8Rng::seed_from_u64(ranks as u64);
-    for (index, length) in lengths.iter().enumerate() {
-        for source in 0..ranks {
-            let cell = |destination: usize| {
-                if source == destination {
-                    return Cell::zero();
-                }
-                let same_leaf = source / HOSTS_OF_A_LEAF == destination / HOSTS_OF_A_LEAF;
-                let latency = if same_leaf { 1.2e-6 } else { 1.8e-6 } + if length.0 >= 16384 { 1.5e-6 } else { 0.0 };
-                let median = (latency + length.0 as f64 / 12e9) * noise.sample(&mut rng);
-                Cell::measured(Summary { median, ..Summary::MISSING }, 100, State::Measured)
-            };
-            let row: Vec<Cell> = (0..ranks).map(cell).collect();
-            writer.write_rows(index, source, &row).expect("rows can be written");
-        }
-        writer.finish_length(index).expect("a length can be finished");
+/// Medians on leaf switches of 32 hosts each: 1.2 and 1.8 us, 100 Gbit/s, a switch of protocol at 16 KiB, 2 % noise.
+struct LeafSpine {
+    header: Header,
+    noise: LogNormal<f64>,
+}
+
+impl LeafSpine {
+    fn new(ranks: usize, lengths: usize) -> Self {
+        let lengths: Vec<Bytes> = (0..lengths as u64).map(|k| Bytes(k * 1024)).collect();
+        let sweep = Sweep::list(&lengths).expect("lengths ascend");
+        let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
+        let hosts = Hosts::new((1..=ranks).map(|host| format!("node{host:04}")));
+        let plan = Plan::all(&config, &hosts).expect("the plan can be carried out").remove(0);
+        let noise = LogNormal::new(0.0, 0.02).expect("a standard deviation is not negative");
+        Self { header: Header::of(&plan, Provenance::default()), noise }
     }
-    writer.close().expect("files can be closed");
-    only_median(prefix);
+
+    /// What a pair takes without noise.
+    fn seconds(length: Bytes, source: usize, destination: usize) -> f64 {
+        let same_leaf = source / HOSTS_OF_A_LEAF == destination / HOSTS_OF_A_LEAF;
+        let latency = if same_leaf { 1.2e-6 } else { 1.8e-6 };
+        let switch = if length.0 >= 16384 { 1.5e-6 } else { 0.0 };
+        if source == destination { 0.0 } else { latency + switch + length.0 as f64 / 12e9 }
+    }
+}
+
+impl Run for LeafSpine {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn lengths(&self) -> &[Bytes] {
+        &self.header.planned
+    }
+
+    fn statistics(&self) -> &[Statistic] {
+        &[Statistic::Median]
+    }
+
+    fn read_rows(
+        &self,
+        _statistic: Statistic,
+        length_index: usize,
+        rows: Range<usize>,
+        values: &mut [f64],
+    ) -> Result<(), BoxError> {
+        let (ranks, length) = (self.ranks(), self.header.planned[length_index]);
+        for (source, row) in rows.zip(values.chunks_mut(ranks)) {
+            let mut rng = ChaCha8Rng::seed_from_u64((length_index * ranks + source) as u64);
+            for (destination, value) in row.iter_mut().enumerate() {
+                *value = Self::seconds(length, source, destination) * self.noise.sample(&mut rng);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the medians of a leaf-spine to files.
+fn make(prefix: &Path, ranks: usize, lengths: usize) {
+    store::write_run(&LeafSpine::new(ranks, lengths), prefix, true).expect("files can be made");
 }
 
 /// Removes the other statistics, which would only fill the disk.

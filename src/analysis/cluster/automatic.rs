@@ -24,6 +24,9 @@ const MEDIAN_OVER_MEAN: f64 = 1.2533;
 /// Lengths at which deviations are looked at.
 const LOOKS: usize = 8;
 
+/// A deviation of fewer samples says nothing, and none at all is the clock's.
+const FEWEST_SAMPLES: f64 = 5.0;
+
 /// Cells of each that are looked at, about.
 const CELLS: usize = 1 << 14;
 
@@ -87,7 +90,7 @@ fn uncertainty(run: &dyn Run, statistic: Statistic) -> Result<Option<f64>, Error
         for cell in (0..values.values().len()).step_by(stride) {
             let (value, deviation) = (values.values()[cell], deviations.values()[cell]);
             let number = samples.as_ref().map_or(f64::from(run.header().iterations), |samples| samples.values()[cell]);
-            if value > 0.0 && number > 0.0 {
+            if value > 0.0 && deviation > 0.0 && number >= FEWEST_SAMPLES {
                 shares.push(of_mean * deviation / number.sqrt() / value);
             }
         }
