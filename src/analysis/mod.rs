@@ -4,4 +4,5 @@
 //! [`crate::view`] turns into text and pictures.
 
 pub mod blocks;
+pub mod cluster;
 pub mod distribution;

@@ -58,7 +58,7 @@ mod tests {
         let pair = Pair::of(3, 7);
         assert_eq!(plan.noise_ranks(0, pair), plan.noise_ranks(0, Pair::of(7, 3)));
         assert_ne!(plan.noise_ranks(0, pair), plan.noise_ranks(1, pair));
-        assert_eq!(Plan { mode: Mode::OneToOne, ..plan }.noise_ranks(0, pair), []);
+        assert_eq!(Plan { mode: Mode::OneToOne, ..plan }.noise_ranks(0, pair), Vec::<usize>::new());
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! The one form between measuring, storing and analysing: a [`Header`] says what was measured, where and how; a
 //! [`Cell`] is one ordered pair at one length; a [`Matrix`] is one statistic of all cells at one length. A [`Sink`]
 //! accepts a run while it is measured, row by row; a [`Run`] gives one back, matrix by matrix or in parts, so that
-//! nobody has to hold a whole one. This module opens no file and prints nothing.
+//! nobody has to hold a whole one. A [`Clustered`] run is one
+//! statistic reduced to sets of pairs. This module opens no file and prints nothing.
 
 mod cell;
+mod clustered;
 mod header;
 mod matrix;
 mod memory;
@@ -13,6 +15,10 @@ mod retest;
 mod statistic;
 
 pub use cell::{Cell, State};
+pub use clustered::{
+    About, Clustered, DECODED_RANGES, DECODED_REASON, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part,
+    PartSink, Tolerance,
+};
 pub use header::{Header, Provenance};
 pub use matrix::Matrix;
 pub use memory::MemoryRun;

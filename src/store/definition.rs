@@ -53,14 +53,14 @@ pub(super) fn define(
 }
 
 /// One of network_tests2's numbers.
-struct Scalar {
-    name: &'static str,
-    value: u64,
+pub(super) struct Scalar {
+    pub(super) name: &'static str,
+    pub(super) value: u64,
     unit: &'static str,
     meaning: &'static str,
 }
 
-fn scalars(header: &Header, statistic: Statistic) -> [Scalar; 10] {
+pub(super) fn scalars(header: &Header, statistic: Statistic) -> [Scalar; 10] {
     let (begin, end, step) = header.begin_end_step;
     let noise = &header.noise;
     let scalar = |name, value, unit, meaning| Scalar { name, value, unit, meaning };
@@ -90,7 +90,7 @@ impl Scalar {
         Ok(())
     }
 
-    fn put(&self, file: &mut FileMut) -> netcdf::Result<()> {
+    pub(super) fn put(&self, file: &mut FileMut) -> netcdf::Result<()> {
         match file.variable_mut(self.name) {
             Some(mut variable) => variable.put_value(self.fitting(), ()),
             None => Err(netcdf::Error::NotFound(self.name.to_owned())),
@@ -98,7 +98,7 @@ impl Scalar {
     }
 
     /// The value, or the largest int, which is what network_tests2's programs read.
-    fn fitting(&self) -> i32 {
+    pub(super) fn fitting(&self) -> i32 {
         i32::try_from(self.value).unwrap_or(i32::MAX)
     }
 }

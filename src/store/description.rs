@@ -82,7 +82,7 @@ fn check_version(file: &NcFile) -> Result<(), StoreError> {
 }
 
 /// A scalar, or the number that it could not hold.
-fn exact(file: &NcFile, name: &str) -> Result<u64, StoreError> {
+pub(super) fn exact(file: &NcFile, name: &str) -> Result<u64, StoreError> {
     let value = file.needed_number(name)?;
     let attribute = file.variable(name)?.attribute_value(EXACT).transpose();
     match attribute.map_err(StoreError::netcdf("read", &file.path))? {
@@ -93,7 +93,7 @@ fn exact(file: &NcFile, name: &str) -> Result<u64, StoreError> {
     }
 }
 
-fn three(file: &NcFile, names: [&str; 3]) -> Result<[u64; 3], StoreError> {
+pub(super) fn three(file: &NcFile, names: [&str; 3]) -> Result<[u64; 3], StoreError> {
     Ok([exact(file, names[0])?, exact(file, names[1])?, exact(file, names[2])?])
 }
 

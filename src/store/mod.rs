@@ -9,11 +9,13 @@
 //! * [`open`]: a set, from its prefix or any of its files;
 //! * [`resume`]: a set that is not finished, to go on;
 //! * [`write_run`], [`import`]: any run, or its text, to a new set;
-//! * [`text`], [`csv`]: runs to text and back.
+//! * [`text`], [`csv`]: runs to text and back;
+//! * [`create_archive`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
 //!
 //! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing, but
 //! for the statistics of files that hold every single delay; and it decides nothing about what is measured.
 
+mod archive;
 mod chars;
 mod classic;
 mod companion;
@@ -36,6 +38,7 @@ pub mod text;
 mod values;
 mod writer;
 
+pub use archive::{ArchiveWriter, create_archive, is_archive, open_archive};
 pub use copy::write_run;
 pub use create::create;
 pub use error::StoreError;

@@ -1,4 +1,4 @@
-//! The run that a subcommand works on: a result set by its prefix or any of its files, a text or a CSV file.
+//! The run that a subcommand works on: a result set by its prefix or any of its files, an archive, a text or a CSV file.
 //!
 //! Every subcommand opens its input here, so that all of them take the same files and say the same about bad ones.
 
@@ -13,7 +13,7 @@ use std::{
 use anyhow::anyhow;
 
 use netmatrix::{
-    record::{MemoryRun, Run, Statistic},
+    record::{Clustered, MemoryRun, Run, Statistic},
     store::{self, StoreError},
     units::Bytes,
 };
@@ -69,6 +69,9 @@ impl Input {
 
     /// Opens a run for a subcommand that tells the notices itself.
     pub fn open_quietly(path: &Path) -> Result<Self, Failure> {
+        if store::is_archive(path) {
+            return Ok(Self::of_archive(path, Self::open_archive(path)?));
+        }
         let opened: Result<(Box<dyn Run>, _), _> = match FileFormat::of(path) {
             FileFormat::Text => whole(store::text::read(reader(path)?, path)),
             FileFormat::Csv => whole(store::csv::read(reader(path)?, path)),
@@ -81,6 +84,21 @@ impl Input {
             Ok((run, notices)) => Ok(Self { path: path.to_owned(), run, notices }),
             Err(error) => Err(explained(error, path)),
         }
+    }
+
+    /// Opens an archive of `cluster`, and nothing else.
+    pub fn open_archive(path: &Path) -> Result<Clustered, Failure> {
+        if path.is_file() {
+            return store::open_archive(path).map_err(Failure::files);
+        }
+        Err(Failure::files(format!("`{}` is no file: give an archive of `network_analyze cluster`", path.display())))
+    }
+
+    /// An archive as a run, with what its reader should know.
+    pub fn of_archive(path: &Path, archive: Clustered) -> Self {
+        let tolerance = archive.about().tolerance.describe();
+        let notice = format!("an archive: every value is within {tolerance} of the one that was measured");
+        Self { path: path.to_owned(), run: Box::new(archive), notices: vec![notice] }
     }
 
     /// Fails unless the run has a statistic.

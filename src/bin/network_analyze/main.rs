@@ -3,7 +3,9 @@
 //! One file per subcommand: a clap `Args` struct named as the subcommand, with `run(self) -> Outcome`. Results go to
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
+mod cluster;
 mod convert;
+mod expand;
 mod failure;
 mod info;
 mod input;
@@ -47,6 +49,8 @@ macro_rules! subcommands {
 }
 
 subcommands! {
+    cluster::Cluster,
+    expand::Expand,
     info::Info,
     view::View,
     convert::Convert,
