@@ -77,6 +77,11 @@ pub trait Run {
         Ok(())
     }
 
+    /// The pairs that were measured again at a length, in no particular order. Here: none.
+    fn retests(&self, _length_index: usize) -> Result<Vec<Retest>, BoxError> {
+        Ok(Vec::new())
+    }
+
     /// Reads everything about the cells of the given rows, `[row][destination]`. Statistics that are not there are NaN.
     fn read_cells(&self, length_index: usize, rows: Range<usize>, cells: &mut Vec<Cell>) -> Result<(), BoxError> {
         let mut states = vec![State::Measured; rows.len() * self.ranks()];
