@@ -13,7 +13,7 @@ mod retest;
 mod statistic;
 
 pub use cell::{Cell, State};
-pub use header::{Header, Provenance};
+pub use header::{Header, MERGED, MIXED, Provenance};
 pub use matrix::Matrix;
 pub use memory::MemoryRun;
 pub use retest::Retest;

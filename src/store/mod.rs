@@ -41,7 +41,7 @@ pub use copy::write_run;
 pub use create::create;
 pub use error::StoreError;
 pub use import::import;
-pub use paths::{check, exists};
+pub use paths::{check, exists, prefix_of};
 pub use reader::{ResultSet, open};
 pub use resume::resume;
 pub use writer::SetWriter;

@@ -44,7 +44,7 @@ pub(super) fn set_files(prefix: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The prefix of the set to which a file of this name belongs, if the name is that of a set's file.
-pub(super) fn prefix_of(file: &Path) -> Option<PathBuf> {
+pub fn prefix_of(file: &Path) -> Option<PathBuf> {
     let text = file.as_os_str().as_bytes();
     let suffixes = Statistic::all().map(suffix).chain([HOSTS, RETESTS, DELAYS].map(str::to_owned));
     let prefix = suffixes.into_iter().find_map(|suffix| text.strip_suffix(suffix.as_bytes()))?;

@@ -7,6 +7,7 @@ mod convert;
 mod failure;
 mod info;
 mod input;
+mod merge;
 mod output;
 mod terminal;
 mod view;
@@ -50,6 +51,7 @@ subcommands! {
     info::Info,
     view::View,
     convert::Convert,
+    merge::Merge,
 }
 
 fn main() -> ExitCode {
