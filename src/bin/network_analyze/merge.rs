@@ -48,7 +48,7 @@ A pair that no run measured is missing (not_scheduled). A pair that one run meas
 min and max are those of all samples, the average is weighted by numbers of samples, and the deviation is pooled from \
 numbers, averages and deviations: exactly what all samples together would have given. The median is the mean of the \
 medians, weighted by numbers of samples: near the median of all samples, which are not kept, but not the same. Samples \
-add up in measurements_amount.";
+add up in measurements_amount. Pairs that were measured again come along.";
 
 impl Merge {
     /// Reads the runs side by side and writes the new set.
