@@ -6,3 +6,4 @@
 pub mod blocks;
 pub mod cluster;
 pub mod distribution;
+pub mod merge;

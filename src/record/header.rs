@@ -7,6 +7,12 @@ use crate::{
     units::{Bytes, Hosts},
 };
 
+/// What an item of the plan says in a merged run whose parts differ in it.
+pub const MIXED: &str = "mixed";
+
+/// The item of the plan that only merged runs have: when their parts were created, RFC 3339, separated by spaces.
+pub const MERGED: &str = "merged_created";
+
 /// Describes a run; the same for every one of its matrices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {

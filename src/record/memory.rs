@@ -33,11 +33,6 @@ impl MemoryRun {
         &self.cells[length_index]
     }
 
-    /// The pairs that were measured again at a finished length.
-    pub fn retests(&self, length_index: usize) -> &[Retest] {
-        self.retests.get(length_index).map_or(&[], Vec::as_slice)
-    }
-
     /// Appends a finished length.
     pub fn push(&mut self, length: Bytes, cells: Vec<Cell>) {
         self.lengths.push(length);
@@ -101,6 +96,10 @@ impl Run for MemoryRun {
         cells.clear();
         cells.extend_from_slice(&self.cells[length_index][rows.start * ranks..rows.end * ranks]);
         Ok(())
+    }
+
+    fn retests(&self, length_index: usize) -> Result<Vec<Retest>, BoxError> {
+        Ok(self.retests.get(length_index).cloned().unwrap_or_default())
     }
 
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {

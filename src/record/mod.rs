@@ -19,7 +19,7 @@ pub use clustered::{
     About, Clustered, DECODED_RANGES, DECODED_REASON, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part,
     PartSink, Tolerance,
 };
-pub use header::{Header, Provenance};
+pub use header::{Header, MERGED, MIXED, Provenance};
 pub use matrix::Matrix;
 pub use memory::MemoryRun;
 pub use retest::Retest;
@@ -81,6 +81,11 @@ pub trait Run {
     /// payloads. Here: nothing.
     fn read_further(&self, _length_index: usize, _rows: Range<usize>, _cells: &mut [Cell]) -> Result<(), BoxError> {
         Ok(())
+    }
+
+    /// The pairs that were measured again at a length, in no particular order. Here: none.
+    fn retests(&self, _length_index: usize) -> Result<Vec<Retest>, BoxError> {
+        Ok(Vec::new())
     }
 
     /// Reads everything about the cells of the given rows, `[row][destination]`. Statistics that are not there are NaN.

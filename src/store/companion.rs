@@ -3,7 +3,7 @@
 
 use crate::{
     plan::Timing,
-    record::{Cell, Header, State, Statistic},
+    record::{Cell, Header, MIXED, State, Statistic},
 };
 
 /// A further variable `[n][x][y]`, column of CSV or table of text.
@@ -13,7 +13,7 @@ pub(super) enum Companion {
     State,
     /// `double`, seconds: [`Cell::clock_bound`]; where synchronised clocks take the time.
     ClockBound,
-    /// `int`: [`Cell::damaged`]; where payloads are checked.
+    /// `int`: [`Cell::damaged`]; where payloads are checked, if only in some of the runs that were merged.
     Damaged,
 }
 
@@ -23,7 +23,7 @@ impl Companion {
     /// Those of a run.
     pub(super) fn of_run(header: &Header) -> impl Iterator<Item = Self> {
         let clocks = header.item("timing") == Some(Timing::Clock.name());
-        let checked = header.item("verify") == Some("true");
+        let checked = matches!(header.item("verify"), Some("true" | MIXED));
         Self::ALL.into_iter().filter(move |companion| match companion {
             Self::State => true,
             Self::ClockBound => clocks,

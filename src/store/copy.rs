@@ -22,6 +22,7 @@ pub fn write_run(run: &dyn Run, prefix: &Path, force: bool) -> Result<(), BoxErr
             run.read_cells(length_index, first..(first + at_a_time).min(ranks), &mut cells)?;
             writer.write_rows(length_index, first, &cells)?;
         }
+        writer.write_retests(length_index, &run.retests(length_index)?)?;
         writer.finish_length(length_index)?;
     }
     writer.close()

@@ -9,17 +9,18 @@ use std::{
 use super::{
     StoreError,
     definition::define,
-    paths::{self, HOSTS, check, extended, file_of},
+    paths::{self, HOSTS, RETESTS, check, extended, file_of},
+    retests::{self, Table},
     schema::check_header,
     writer::{Made, SetWriter},
 };
 use crate::record::{Header, Statistic};
 
 /// What follows the name of a file that will replace an older one once all of them are made.
-const STAGED: &str = ".new";
+pub(super) const STAGED: &str = ".new";
 
-/// Makes the files of a new set: the five statistics of times, the number of samples if asked for (`with_amount`), and
-/// the host of every rank. With `force` older files are replaced, but not before all the new ones are made.
+/// Makes the files of a new set: the five statistics of times, the number of samples if asked for (`with_amount`), the
+/// host of every rank, and the table of pairs that are measured again if the plan has any. With `force` older files are replaced, but not before all the new ones are made.
 pub fn create(prefix: &Path, header: &Header, force: bool, with_amount: bool) -> Result<SetWriter, StoreError> {
     let amount = with_amount.then_some(Statistic::MeasurementsAmount);
     let statistics: Vec<_> = Statistic::OF_TIMES.into_iter().chain(amount).collect();
@@ -49,9 +50,13 @@ pub(super) fn create_with(
     let hosts = extended(prefix, HOSTS);
     let staged_hosts = created.file(&hosts, force)?;
     write_hosts(&staged_hosts, header)?;
-    let writer = SetWriter::open(&made, header, 0)?;
+    let retests = extended(prefix, RETESTS);
+    let staged_retests = (retests::places(header) > 0).then(|| created.file(&retests, force)).transpose()?;
+    let table = staged_retests.as_ref().map(|staged| Table::begin(staged, &retests, header)).transpose()?;
+    let writer = SetWriter::open(&made, header, 0, table)?;
     if force {
-        replace(prefix, made.iter().map(|made| (&*made.staged, &*made.path)).chain([(&*staged_hosts, &*hosts)]))?;
+        let others = [Some((&*staged_hosts, &*hosts)), staged_retests.as_deref().map(|staged| (staged, &*retests))];
+        replace(prefix, made.iter().map(|made| (&*made.staged, &*made.path)).chain(others.into_iter().flatten()))?;
     }
     created.keep();
     Ok(writer)

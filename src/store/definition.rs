@@ -4,7 +4,7 @@ use std::path::Path;
 
 use netcdf::{AttributeValue, FileMut, Options};
 
-use super::{StoreError, chars, companion::Companion, schema::*};
+use super::{StoreError, chars, companion::Companion, retests, schema::*};
 use crate::{
     plan::Side,
     record::{Header, State, Statistic},
@@ -36,6 +36,9 @@ pub(super) fn define(
         let is_beside = Companion::beside(statistics) == Some(statistic);
         for companion in Companion::of_run(header).filter(|_| is_beside) {
             define_companion(&mut file, companion)?;
+        }
+        if is_beside {
+            retests::define(&mut file, retests::places(header))?;
         }
         // Last, so that a record ends with a value, not with the padding of a companion.
         define_length(&mut file, cdf5)?;

@@ -1,8 +1,8 @@
 //! Runs to files and back.
 //!
 //! In: a [`Header`](crate::record::Header) and rows of cells, from a measurement or from another file. Out: a result set,
-//! `<prefix>_{min,average,median,max,deviation}.nc` and `<prefix>_hosts.txt`; and from such files a
-//! [`Run`](crate::record::Run) that is read in parts. Files of network_tests2 are read as well, and turned our way round:
+//! `<prefix>_{min,average,median,max,deviation}.nc`, `<prefix>_hosts.txt` and, where pairs are measured again,
+//! `<prefix>_retest.csv`; and from such files a [`Run`](crate::record::Run) that is read in parts. Files of network_tests2 are read as well, and turned our way round:
 //! row = source, column = destination.
 //!
 //! * [`check`], [`create`]: a new set, written row by row, safe length by length;
@@ -33,6 +33,7 @@ mod lines;
 mod paths;
 mod reader;
 mod resume;
+mod retests;
 mod schema;
 pub mod text;
 mod values;
@@ -43,7 +44,7 @@ pub use copy::write_run;
 pub use create::create;
 pub use error::StoreError;
 pub use import::import;
-pub use paths::{check, exists};
+pub use paths::{check, exists, prefix_of};
 pub use reader::{ResultSet, open};
 pub use resume::resume;
 pub use writer::SetWriter;

@@ -14,6 +14,9 @@ use crate::record::Statistic;
 /// What follows the prefix in the name of the file with the host of every rank.
 pub(super) const HOSTS: &str = "_hosts.txt";
 
+/// What follows the prefix in the name of the table of pairs that were measured again.
+pub(super) const RETESTS: &str = "_retest.csv";
+
 /// What follows the prefix in the name of network_tests2's file with every single delay.
 pub(super) const DELAYS: &str = "_all.nc";
 
@@ -35,13 +38,15 @@ pub(super) fn file_of(prefix: &Path, statistic: Statistic) -> PathBuf {
 
 /// Every file that a set can have.
 pub(super) fn set_files(prefix: &Path) -> impl Iterator<Item = PathBuf> {
-    Statistic::all().map(move |statistic| file_of(prefix, statistic)).chain([extended(prefix, HOSTS)])
+    Statistic::all()
+        .map(move |statistic| file_of(prefix, statistic))
+        .chain([HOSTS, RETESTS].map(|suffix| extended(prefix, suffix)))
 }
 
 /// The prefix of the set to which a file of this name belongs, if the name is that of a set's file.
-pub(super) fn prefix_of(file: &Path) -> Option<PathBuf> {
+pub fn prefix_of(file: &Path) -> Option<PathBuf> {
     let text = file.as_os_str().as_bytes();
-    let suffixes = Statistic::all().map(suffix).chain([HOSTS.to_owned(), DELAYS.to_owned()]);
+    let suffixes = Statistic::all().map(suffix).chain([HOSTS, RETESTS, DELAYS].map(str::to_owned));
     let prefix = suffixes.into_iter().find_map(|suffix| text.strip_suffix(suffix.as_bytes()))?;
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(prefix)))
 }

@@ -17,11 +17,12 @@ use super::{
     legacy,
     lines::listed,
     paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
+    retests,
     schema::{DATA, FORMAT, N, X, Y},
     values,
 };
 use crate::{
-    record::{BoxError, Cell, Header, Run, State, Statistic, states_of_values},
+    record::{BoxError, Cell, Header, Retest, Run, State, Statistic, states_of_values},
     units::Bytes,
 };
 
@@ -251,6 +252,13 @@ impl ResultSet {
         values.into_iter().map(cell).collect::<Result<_, _>>().map(Some)
     }
 
+    /// The pairs that were measured again at a length.
+    pub(super) fn read_retests(&self, length_index: usize) -> Result<Vec<Retest>, StoreError> {
+        self.check_part(length_index, &(0..0), 0)?;
+        let source = self.sources.iter().find(|source| retests::are_in(&source.file));
+        source.map_or(Ok(Vec::new()), |source| retests::read(&source.file, length_index, self.ranks()))
+    }
+
     fn check_part(&self, length_index: usize, rows: &Range<usize>, cells: usize) -> Result<(), StoreError> {
         let inside = length_index < self.lengths.len() && rows.end <= self.ranks();
         if inside && rows.len() * self.ranks() == cells {
@@ -304,6 +312,10 @@ impl Run for ResultSet {
                 Ok(())
             }
         }
+    }
+
+    fn retests(&self, length_index: usize) -> Result<Vec<Retest>, BoxError> {
+        Ok(self.read_retests(length_index)?)
     }
 
     fn read_further(&self, length_index: usize, rows: Range<usize>, cells: &mut [Cell]) -> Result<(), BoxError> {

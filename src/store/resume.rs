@@ -6,15 +6,16 @@ use super::{
     StoreError,
     compare::difference,
     create::write_hosts,
-    paths::{HOSTS, extended, file_of},
+    paths::{HOSTS, RETESTS, extended, file_of},
     reader::open,
+    retests::{self, Table},
     writer::{Made, SetWriter},
 };
 use crate::record::{Header, Run, Statistic};
 
 /// Opens an unfinished set to go on with the same run: the writer, and the number of the first length to measure, which
-/// stands behind the last one that all files share. Lengths that only some files have are written anew. Refuses
-/// another run, with the name of the item that differs.
+/// stands behind the last one that all files share. Lengths that only some files have are written anew, and
+/// so is the table of pairs that were measured again. Refuses another run, with the name of the item that differs.
 pub fn resume(prefix: &Path, header: &Header) -> Result<(SetWriter, usize), StoreError> {
     let set = open(prefix)?;
     let path = file_of(prefix, Statistic::Median);
@@ -34,10 +35,14 @@ pub fn resume(prefix: &Path, header: &Header) -> Result<(SetWriter, usize), Stor
         return Err(StoreError::unusable(&missing.path, what));
     }
     let first = set.lengths().len();
+    let table = match retests::places(header) {
+        0 => None,
+        _ => Some(Table::renew(&extended(prefix, RETESTS), header, &set)?),
+    };
     drop(set);
     let hosts = extended(prefix, HOSTS);
     if !hosts.exists() {
         write_hosts(&hosts, header)?;
     }
-    Ok((SetWriter::open(&made, header, first)?, first))
+    Ok((SetWriter::open(&made, header, first, table)?, first))
 }

@@ -12,7 +12,7 @@ use std::{
     fs::{File, OpenOptions},
     io::BufReader,
     os::unix::fs::FileExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -20,10 +20,11 @@ use super::{
     StoreError,
     classic::{Layout, Place},
     companion::Companion,
+    retests::{self, Field, Table},
     schema::{DATA, LENGTH},
 };
 use crate::{
-    record::{BoxError, Cell, Header, Sink, Statistic},
+    record::{BoxError, Cell, Header, Retest, Sink, Statistic},
     units::Bytes,
 };
 
@@ -48,7 +49,21 @@ pub struct SetWriter {
     length_index: usize,
     /// First row of it that has not come yet.
     next_row: usize,
+    /// Where the plan has retests.
+    retests: Option<Retests>,
     to_disk: Instant,
+}
+
+/// Where the retests of a length go, and those of the length that is being written.
+#[derive(Debug)]
+struct Retests {
+    table: Table,
+    /// Number of the output that has their variables.
+    output: usize,
+    variables: Vec<(Field, Place)>,
+    /// How many there can be.
+    places: usize,
+    waiting: Vec<Retest>,
 }
 
 /// One file.
@@ -78,10 +93,12 @@ pub(super) struct Made {
 }
 
 impl SetWriter {
-    /// Opens files that are made already, to write the length with number `first` next.
-    pub(super) fn open(made: &[Made], header: &Header, first: usize) -> Result<Self, StoreError> {
+    /// Opens files that are made already, to write the length with number `first` next. `table` is there where the
+    /// plan has retests.
+    pub(super) fn open(made: &[Made], header: &Header, first: usize, table: Option<Table>) -> Result<Self, StoreError> {
         let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, header, first)).collect();
         Ok(Self {
+            retests: table.map(|table| Retests::open(table, made, header)).transpose()?,
             planned: header.planned.clone(),
             ranks: header.hosts.ranks(),
             outputs: outputs?,
@@ -117,6 +134,42 @@ impl SetWriter {
         Ok(())
     }
 
+    /// Keeps the retests of the length at hand until it is finished.
+    fn keep_retests(&mut self, length_index: usize, retests: &[Retest]) -> Result<(), StoreError> {
+        if retests.is_empty() {
+            return Ok(());
+        }
+        let (waiting, places) = self.retests.as_ref().map_or((0, 0), |kept| (kept.waiting.len(), kept.places));
+        let known = retests.iter().all(|retest| retest.source.max(retest.destination) < self.ranks);
+        if length_index != self.length_index || waiting + retests.len() > places || !known {
+            return Err(StoreError::Turn(format!(
+                "{} retests came for length {length_index}, but length {} of {} ranks is due and has places for {}",
+                retests.len(),
+                self.length_index,
+                self.ranks,
+                places - waiting
+            )));
+        }
+        if let Some(kept) = &mut self.retests {
+            kept.waiting.extend_from_slice(retests);
+        }
+        Ok(())
+    }
+
+    fn write_kept_retests(&mut self, length_index: usize) -> Result<(), StoreError> {
+        let Some(Retests { table, output, variables, places, waiting }) = &mut self.retests else {
+            return Ok(());
+        };
+        for (field, place) in variables {
+            let mut bytes = Vec::new();
+            field.encode(waiting, *places, &mut bytes);
+            self.outputs[*output].put(place, length_index, 0, &bytes)?;
+        }
+        table.append(self.planned[length_index], waiting)?;
+        waiting.clear();
+        Ok(())
+    }
+
     fn finish(&mut self, length_index: usize) -> Result<(), StoreError> {
         if (length_index, self.next_row) != (self.length_index, self.ranks) {
             return Err(StoreError::Turn(format!(
@@ -124,6 +177,7 @@ impl SetWriter {
                 self.length_index, self.next_row, self.ranks
             )));
         }
+        self.write_kept_retests(length_index)?;
         let length = self.planned[length_index].0;
         for output in &self.outputs {
             let bytes =
@@ -149,20 +203,44 @@ impl SetWriter {
     fn sync(&self) -> Result<(), StoreError> {
         self.outputs
             .iter()
-            .try_for_each(|output| output.file.sync_data().map_err(StoreError::io("write", &output.path)))
+            .try_for_each(|output| output.file.sync_data().map_err(StoreError::io("write", &output.path)))?;
+        self.retests.as_ref().map_or(Ok(()), |retests| retests.table.sync())
     }
+}
+
+impl Retests {
+    /// Finds the variables in the files that are made.
+    fn open(table: Table, made: &[Made], header: &Header) -> Result<Self, StoreError> {
+        let statistics: Vec<_> = made.iter().map(|made| made.statistic).collect();
+        let beside = Companion::beside(&statistics);
+        let output = statistics.iter().position(|statistic| Some(*statistic) == beside).unwrap_or(0);
+        let (_, layout) = made[output].open()?;
+        let place = |field: Field| Ok((field, needed(&layout, field.name(), &made[output].path)?));
+        let variables: Result<_, StoreError> = Field::ALL.into_iter().map(place).collect();
+        Ok(Self { table, output, variables: variables?, places: retests::places(header), waiting: Vec::new() })
+    }
+}
+
+impl Made {
+    /// Opens the file to write, and reads where its variables lie.
+    fn open(&self) -> Result<(File, Layout), StoreError> {
+        let open = || OpenOptions::new().read(true).write(true).open(&self.staged);
+        let file = open().map_err(StoreError::io("write", &self.path))?;
+        let layout = Layout::read(BufReader::new(&file)).map_err(|what| StoreError::unusable(&self.path, what))?;
+        Ok((file, layout))
+    }
+}
+
+/// The place of a variable that must be there.
+fn needed(layout: &Layout, name: &str, path: &Path) -> Result<Place, StoreError> {
+    let missing = || StoreError::unusable(path, format!("has no variable `{name}`"));
+    layout.place(name).cloned().ok_or_else(missing)
 }
 
 impl Output {
     fn open(made: &Made, header: &Header, first: usize) -> Result<Self, StoreError> {
-        let Made { staged, path, statistic } = made;
-        let open = || OpenOptions::new().read(true).write(true).open(staged);
-        let file = open().map_err(StoreError::io("write", path))?;
-        let layout = Layout::read(BufReader::new(&file)).map_err(|what| StoreError::unusable(path, what))?;
-        let place = |name: &str| {
-            let missing = || StoreError::unusable(path, format!("has no variable `{name}`"));
-            layout.place(name).cloned().ok_or_else(missing)
-        };
+        let Made { path, statistic, .. } = made;
+        let (file, layout) = made.open()?;
         let companions = Companion::of_run(header);
         let beside = |companion: Companion| Some((companion, layout.place(companion.name())?.clone()));
         let output = Self {
@@ -170,8 +248,8 @@ impl Output {
             statistic: *statistic,
             cdf5: layout.cdf5,
             record_size: layout.record_size,
-            data: place(DATA)?,
-            length: place(LENGTH)?,
+            data: needed(&layout, DATA, path)?,
+            length: needed(&layout, LENGTH, path)?,
             companions: companions.filter_map(beside).collect(),
             buffer: Vec::new(),
             file,
@@ -229,6 +307,10 @@ fn encode(statistic: Statistic, cells: &[Cell], bytes: &mut Vec<u8>) {
 impl Sink for SetWriter {
     fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError> {
         Ok(self.append(length_index, first_row, rows)?)
+    }
+
+    fn write_retests(&mut self, length_index: usize, retests: &[Retest]) -> Result<(), BoxError> {
+        Ok(self.keep_retests(length_index, retests)?)
     }
 
     fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Table, amount};
 use crate::{
     analysis::distribution::{Distribution, LEVELS},
-    record::{Header, Statistic},
+    record::{Header, MERGED, MIXED, Statistic},
     units::{Bytes, Hosts, hostlist},
 };
 
@@ -64,6 +64,10 @@ impl Info<'_> {
         let names = self.statistics.iter().map(|statistic| statistic.name()).collect::<Vec<_>>();
         lines.push(("statistics", names.join(", ")));
         let known = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
+        if let Some(times) = self.header.item(MERGED) {
+            let count = times.split(' ').count();
+            lines.push(("merged", format!("of {count} {}, created {}", runs(count), times.replace(' ', ", "))));
+        }
         lines.extend(known("created", &provenance.created));
         lines.extend(known("command", &provenance.command));
         lines.extend(known("program", &provenance.program_version));
@@ -142,6 +146,10 @@ impl Info<'_> {
     }
 }
 
+fn runs(count: usize) -> &'static str {
+    if count == 1 { "run" } else { "runs" }
+}
+
 fn known(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -154,9 +162,10 @@ fn cell(header: &Header) -> String {
 
 /// Samples per cell, and what else is known of them.
 fn samples(header: &Header) -> String {
-    let told = |name: &str| header.item(name).filter(|value| !matches!(*value, "none" | "all" | "0"));
+    let told = |name: &str| header.item(name).filter(|value| !matches!(*value, "none" | "all" | "0" | MIXED));
     let mut text = match told("precision") {
         Some(precision) => format!("at most {} per cell, until its median is known to {precision}", header.iterations),
+        None if header.item(MERGED).is_some() => format!("at most {} per cell in all runs together", header.iterations),
         None => format!("{} per cell", header.iterations),
     };
     if let Some(warmup) = told("warmup") {

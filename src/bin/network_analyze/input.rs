@@ -34,9 +34,11 @@ pub enum FileFormat {
 impl FileFormat {
     /// What the name of a file says: `.txt` is text, `.csv` is CSV, everything else is a NetCDF set or a file of one.
     pub fn of(path: &Path) -> Self {
-        let is_hosts = path.to_string_lossy().ends_with("_hosts.txt");
+        if is_part_of_set(&path.to_string_lossy()) {
+            return Self::Netcdf;
+        }
         match path.extension().and_then(OsStr::to_str) {
-            Some("txt") if !is_hosts => Self::Text,
+            Some("txt") => Self::Text,
             Some("csv") => Self::Csv,
             _ => Self::Netcdf,
         }
@@ -194,9 +196,13 @@ fn nearby(path: &Path) -> Option<String> {
 /// The prefix of the run to which a file of this name seems to belong, or a file that is a run by itself.
 fn run_of(name: &str) -> Option<String> {
     let prefix = Statistic::all().find_map(|statistic| name.strip_suffix(&format!("_{statistic}.nc")));
-    let alone =
-        || (name.ends_with(".csv") || (name.ends_with(".txt") && !name.ends_with("_hosts.txt"))).then_some(name);
+    let alone = || ((name.ends_with(".csv") || name.ends_with(".txt")) && !is_part_of_set(name)).then_some(name);
     prefix.or_else(alone).map(str::to_owned)
+}
+
+/// Whether this is the name of a text or CSV file that stands beside the NetCDF files of a set.
+fn is_part_of_set(name: &str) -> bool {
+    name.ends_with("_hosts.txt") || name.ends_with("_retest.csv")
 }
 
 #[cfg(test)]
@@ -211,6 +217,7 @@ mod tests {
             ("a.txt", FileFormat::Text),
             ("a.csv", FileFormat::Csv),
             ("a_hosts.txt", FileFormat::Netcdf),
+            ("a_retest.csv", FileFormat::Netcdf),
             ("a_median.nc", FileFormat::Netcdf),
             ("a", FileFormat::Netcdf),
             ("a.v2", FileFormat::Netcdf),
@@ -224,7 +231,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let advice = |name: &str| nearby(&folder.path().join(name)).unwrap();
         assert!(advice("network").contains("no run in"), "{}", advice("network"));
-        for file in ["network_median.nc", "network_min.nc", "network_hosts.txt", "old.csv", "README.md"] {
+        for file in
+            ["network_median.nc", "network_min.nc", "network_hosts.txt", "network_retest.csv", "old.csv", "README.md"]
+        {
             fs::write(folder.path().join(file), "").unwrap();
         }
         assert!(advice("netwrok").ends_with("network` meant?"), "{}", advice("netwrok"));

@@ -9,6 +9,7 @@ mod expand;
 mod failure;
 mod info;
 mod input;
+mod merge;
 mod output;
 mod terminal;
 mod view;
@@ -54,6 +55,7 @@ subcommands! {
     info::Info,
     view::View,
     convert::Convert,
+    merge::Merge,
 }
 
 fn main() -> ExitCode {

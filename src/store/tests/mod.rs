@@ -3,6 +3,7 @@
 mod bad_input;
 mod durability;
 mod network_tests2;
+mod retests;
 mod round_trip;
 mod texts;
 
@@ -58,7 +59,7 @@ fn small_set(prefix: &Path) -> MemoryRun {
 
 /// Everything of a run, with values as bits, so that NaN equals NaN.
 #[expect(clippy::type_complexity, reason = "compared, and never named")]
-fn everything(run: &dyn Run) -> (Header, Vec<Bytes>, Vec<Statistic>, Vec<(Vec<u64>, Vec<State>)>) {
+fn everything(run: &dyn Run) -> (Header, Vec<Bytes>, Vec<Statistic>, Vec<(Vec<u64>, Vec<State>)>, Vec<String>) {
     let mut statistics = run.statistics().to_vec();
     statistics.sort_unstable();
     let mut parts = Vec::new();
@@ -71,5 +72,6 @@ fn everything(run: &dyn Run) -> (Header, Vec<Bytes>, Vec<Statistic>, Vec<(Vec<u6
             parts.push((bits, states.clone()));
         }
     }
-    (run.header().clone(), run.lengths().to_vec(), statistics, parts)
+    let retests = (0..run.lengths().len()).map(|index| format!("{:?}", run.retests(index).unwrap())).collect();
+    (run.header().clone(), run.lengths().to_vec(), statistics, parts, retests)
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     plan::{Config, Plan, Sweep},
+    record::{Retest, Sink},
     store,
 };
 
@@ -32,7 +33,11 @@ fn any_header() -> impl Strategy<Value = Header> {
         1 => prop::collection::btree_set(0u64..1 << 62, 1..6),
     ];
     let hosts = prop::collection::vec(prop_oneof!["[a-z]{1,9}[0-9]{1,3}", "\\PC{1,60}"], 1..5);
-    let plan = prop::collection::btree_map("[a-z]{3}_x[a-z0-9_]{0,9}", "[^\0]{0,40}", 0..5);
+    let items = prop::collection::btree_map("[a-z]{3}_x[a-z0-9_]{0,9}", "[^\0]{0,40}", 0..5);
+    let plan = (items, prop::option::of(prop_oneof!["[0-9]", "mixed"])).prop_map(|(mut plan, retest)| {
+        plan.extend(retest.map(|number| ("retest".to_owned(), number)));
+        plan
+    });
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<[u32; 3]>());
     (prop::sample::select(modes), hosts, lengths, plan, numbers, prop::collection::vec("[^\0]{0,30}", 6)).prop_map(
         |(mode, hosts, lengths, plan, (iterations, messages, processes, sweep), texts)| Header {
@@ -55,7 +60,48 @@ fn any_header() -> impl Strategy<Value = Header> {
     )
 }
 
-/// Runs of up to four ranks, finished or not.
+fn any_retests(header: &Header) -> impl Strategy<Value = Vec<Retest>> + use<> {
+    let ranks = header.hosts.ranks();
+    let retest = (0..ranks, 0..ranks, [value(), value(), value()]);
+    let retest = retest.prop_map(|(source, destination, [first, second, alone])| Retest {
+        source,
+        destination,
+        first,
+        second,
+        alone,
+    });
+    prop::collection::vec(retest, 0..=store::retests::places(header))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn retests_survive_store_and_reload(run in any_run().prop_flat_map(with_retests)) {
+        let folder = tempfile::tempdir().unwrap();
+        let prefix = folder.path().join("run");
+        store::write_run(&run, &prefix, false).unwrap();
+        prop_assert_eq!(everything(&store::open(&prefix).unwrap()), everything(&run));
+        let places = store::retests::places(run.header());
+        let median = netcdf::open(folder.path().join("run_median.nc")).unwrap();
+        prop_assert_eq!(median.dimension_len("retests"), (places > 0).then_some(places));
+        prop_assert_eq!(folder.path().join("run_retest.csv").exists(), places > 0);
+    }
+}
+
+/// The run, with retests at every length as far as there are places for them.
+fn with_retests(run: MemoryRun) -> impl Strategy<Value = MemoryRun> {
+    let retests: Vec<_> = run.lengths().iter().map(|_| any_retests(run.header())).collect();
+    retests.prop_map(move |retests| {
+        let mut run = run.clone();
+        for (index, retests) in retests.iter().enumerate() {
+            run.write_retests(index, retests).unwrap();
+        }
+        run
+    })
+}
+
+/// Runs of up to four ranks, finished or not, without retests, which text does not have.
 pub(super) fn any_run() -> impl Strategy<Value = MemoryRun> {
     any_header().prop_flat_map(|header| {
         let cells = header.hosts.ranks().pow(2);

@@ -1,0 +1,129 @@
+//! `merge`: runs over different hosts to one.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use netmatrix::{
+    analysis::merge::{Merged, Part},
+    exit, store,
+};
+
+use super::{
+    failure::{Failure, Outcome},
+    input::Input,
+    output,
+};
+
+/// Join runs over different hosts into one result set
+#[derive(clap::Args)]
+#[command(after_help = RULES)]
+pub struct Merge {
+    /// Prefixes of result sets, any files of them, or .txt or .csv files
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+
+    /// Prefix of the new result set
+    #[arg(long, short, value_name = "PREFIX")]
+    output: PathBuf,
+
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
+}
+
+const RULES: &str = "\
+Ranks are the same where they have the same place on a host of the same name. Hosts stand in the order in which the runs \
+name them, with their ranks side by side; a host has as many ranks as the run with most of them gives it.
+
+The runs must agree in mode, message lengths and timing, and in the noise where the mode has it. Other settings that \
+differ, such as the schedule, become `mixed` in the new set. Unfinished runs are merged up to the last length that all \
+have. A single run is copied; one that is named twice is refused.
+
+A pair that no run measured is missing (not_scheduled). A pair that one run measured is kept as it is. Where several did, \
+min and max are those of all samples, the average is weighted by numbers of samples, and the deviation is pooled from \
+numbers, averages and deviations: exactly what all samples together would have given. The median is the mean of the \
+medians, weighted by numbers of samples: near the median of all samples, which are not kept, but not the same. Samples \
+add up in measurements_amount. Pairs that were measured again come along.";
+
+impl Merge {
+    /// Reads the runs side by side and writes the new set.
+    pub fn run(self) -> Outcome {
+        self.check_names()?;
+        let mut inputs = Vec::new();
+        for path in &self.runs {
+            let input = Input::open_quietly(path)?;
+            input.notices.iter().for_each(|notice| output::note(&format!("`{}`: {notice}", path.display())));
+            inputs.push((path.display().to_string(), input));
+        }
+        let parts: Vec<_> = inputs.iter().map(|(name, input)| Part { name, run: &*input.run }).collect();
+        let command = env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+        let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let merged = Merged::new(&parts, &command, &created).map_err(Failure::files)?;
+        merged.notices().iter().for_each(|notice| output::note(notice));
+        store::write_run(&merged, &self.output, self.force).map_err(Failure::files)?;
+        Ok(exit::SUCCESS)
+    }
+
+    /// Refuses names that cannot be meant, before any file is touched.
+    fn check_names(&self) -> Result<(), Failure> {
+        let output = self.output.display();
+        if let Some("nc" | "txt" | "csv") = self.output.extension().and_then(OsStr::to_str) {
+            let prefix = self.output.with_extension("");
+            let text =
+                format!("`{output}` is one file, a result set has many: give their prefix, `{}`", prefix.display());
+            return Err(Failure::usage(text));
+        }
+        for (number, path) in self.runs.iter().enumerate() {
+            let run = path.display();
+            if identity(path) == identity(&self.output) {
+                return Err(Failure::usage(format!("`{output}` is to be merged itself: choose another output")));
+            }
+            if let Some(first) = self.runs[..number].iter().find(|first| identity(first) == identity(path)) {
+                let first = first.display();
+                let text =
+                    format!("`{run}` and `{first}` are the same run: its samples would count twice, name it once");
+                return Err(Failure::usage(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is the same for all names of a run: its prefix, in the one folder that it is in.
+fn identity(path: &Path) -> PathBuf {
+    let prefix = store::prefix_of(path).unwrap_or_else(|| path.to_owned());
+    let folder = match prefix.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match (fs::canonicalize(folder), prefix.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => prefix,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_names_of_a_run_are_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| identity(&folder.path().join(name));
+        for name in ["run_median.nc", "run_hosts.txt", "run_retest.csv", "./run", "../run_min.nc"] {
+            let inside = folder.path().join("inside");
+            fs::create_dir_all(&inside).unwrap();
+            let path = if name.starts_with("..") { inside.join(name) } else { folder.path().join(name) };
+            assert_eq!(identity(&path), at("run"), "{name}");
+        }
+        assert_ne!(at("run2"), at("run"));
+        assert_ne!(at("run.csv"), at("run"));
+        assert_eq!(identity(Path::new("none/run_max.nc")), Path::new("none/run"));
+        assert_eq!(identity(Path::new("run")), identity(Path::new("./run_max.nc")));
+    }
+}
