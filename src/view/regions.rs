@@ -15,7 +15,7 @@ use crate::{
 const MOST_REGIONS: usize = 24;
 const MOST_RECTANGLES: usize = 4;
 
-/// A set of more rectangles than this, none of which has as large a share of it, is called scattered.
+/// Fewer rectangles than this are always shown.
 const SCATTERED: usize = 8;
 
 /// Characters of a list of hosts, at most, before the rest is only counted.
@@ -133,10 +133,12 @@ impl Regions<'_> {
         Ok(())
     }
 
-    /// Whether rectangles would say nothing: there are many, and none has much of the set.
+    /// Whether rectangles would say nothing: there are many, and most are smaller than a row of the matrix.
     fn is_scattered(&self, region: &Region) -> bool {
-        let largest = region.rectangles.first().map_or(0, |r| r.sources.len() * r.destinations.len());
-        !self.all && region.rectangles.len() > SCATTERED && largest * SCATTERED < region.pairs
+        let Region { pairs, rectangles, .. } = region;
+        let regular = rectangles.iter().all(|rectangle| rectangle.sources == rectangle.destinations);
+        let small = *pairs < rectangles.len() * self.about.order.len();
+        !self.all && rectangles.len() > SCATTERED && !regular && small
     }
 
     /// `most at rank17 (sends 70, receives 3), ...`.
