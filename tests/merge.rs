@@ -235,7 +235,8 @@ fn runs_that_did_not_measure_the_same_are_refused_by_name() {
         config.noise.messages = messages;
     };
     let usual = part(&whole(|_| {}), &[1, 2, 3], 3);
-    let others: [(&str, fn(&mut Config), &str); 4] = [
+    type Change = fn(&mut Config);
+    let others: [(&str, Change, &str); 4] = [
         ("mode", |config| config.modes = vec![Mode::Put], "its mode is `put`, not `one_to_one`"),
         ("timing", |config| config.timing = Timing::Receive, "its timing is `receive`, not `transfer`"),
         ("other", |config| config.sweep = sweep(&[0, 64, 5000]), "its sweep (length number 3) is `5000`, not `4K`"),
