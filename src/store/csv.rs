@@ -12,8 +12,8 @@
 //! that the run does not have has no column; missing values are `NaN`. On reading, columns may stand in any order and
 //! `state` and the hosts' names may be left out (as may `clock_bound` and `damaged`, which runs on synchronised clocks
 //! and with checked payloads have); cells without a line are missing. Pairs that were measured again are left out: their
-//! table stands beside the NetCDF files ([`super::retests`]). Most programs skip the header when told that comments begin
-//! with `#`.
+//! table stands beside the NetCDF files, `<prefix>_retest.csv`. Most programs skip the header when told that comments
+//! begin with `#`.
 
 use std::{
     io::{BufRead, Write},
