@@ -48,7 +48,7 @@ measure_again() {
 measure_ours() {
     run_mpi 2 "$programs/network_test" -t one_to_one --timing receive --lengths "$lengths" -n "$samples" \
         --warmup "$warmup" --quiet -f "$folder/run.$1"
-    "$programs/network_analyze" convert "$folder/run.$1" "$folder/ours.$1.csv"
+    "$programs/network_analyze" convert "$folder/run.$1" --to csv -o - | grep -ve '^#' -e '^$' >"$folder/ours.$1.csv"
 }
 
 for ((run = 1; run <= runs; run++)); do
