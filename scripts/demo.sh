@@ -16,10 +16,9 @@ source "$project/scripts/lib/launch.sh"
 ranks=${1:-4}
 [[ $# -le 1 && $ranks =~ ^[0-9]+$ && $ranks -ge 2 ]] || fail 2 "usage: scripts/demo.sh [RANKS], with 2 ranks or more"
 
-# One result set each.
-modes=(one_to_one)
 lengths=0,1,16,64,256,1K,4K,16K,64K,256K,1M
 samples=50
+noise=$((ranks > 2 ? 1 : 0))
 
 # Any MPI will do. The program is built for the one whose mpicc is found, and started by that one's launcher.
 require compiler pkg-config libclang netcdf mpi
@@ -35,23 +34,17 @@ mkdir -p "$project/results"
 # Never into an existing folder: results are not overwritten.
 mkdir "$results"
 
-measure() {
-    say "Measuring $1 with $ranks ranks under $(mpi_of "$programs/network_test")"
-    run_mpi "$ranks" "$programs/network_test" -t "$1" -f "$results/$1" --lengths "$lengths" -n "$samples"
-}
-
 show() {
     say "network_analyze $*"
     "$programs/network_analyze" "$@"
 }
 
-for mode in "${modes[@]}"; do
-    measure "$mode"
-done
-for mode in "${modes[@]}"; do
-    show info "$results/$mode"
-    show view "$results/$mode"
-done
+say "Measuring all modes with $ranks ranks under $(mpi_of "$programs/network_test")"
+run_mpi "$ranks" "$programs/network_test" -t all -p "$noise" --lengths "$lengths" -n "$samples" -f "$results/demo"
+
+show info "$results/demo_one_to_one"
+show view "$results/demo_one_to_one"
+show cluster "$results/demo_one_to_one" -o "$results/demo_one_to_one.cluster.nc" --list
 
 say "The results are in ${results#"$project"/}:"
 ls "$results"

@@ -1,10 +1,10 @@
 //! What a plan will cost, before anything runs.
 
-use super::{Mode, Plan};
+use super::{Mode, Plan, Timing};
 use crate::units::Bytes;
 
-/// Number of result files of a run: one per statistic.
-const RESULT_FILES: u64 = 5;
+/// Bytes that a rank keeps for every rank: a cell, the name of its host, places in tables.
+const CELL_AND_HOST: u64 = 300;
 
 /// What one run will take. Times are not in it: they depend on the machine and are told while measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +35,31 @@ impl Estimate {
         };
         let directions = if plan.mode.is_collective() || plan.mode.is_symmetric() { 1 } else { 2 };
         let baseline = match plan.timing() {
-            Some(super::Timing::Transfer) => u64::from(config.baseline_exchanges()),
+            Some(Timing::Transfer) => u64::from(config.baseline_exchanges()),
             _ => 0,
         };
         let per_cell = u64::from(config.warmup) + u64::from(config.iterations) + baseline;
-        let cells = ranks * ranks * lengths;
-        let header = ranks * 101 + 4096;
-        let message = plan.config.longest().0;
-        let buffers = if plan.mode == Mode::AllToAll { 2 * ranks * message } else { 2 * message };
-        let samples = 8 * u64::from(config.iterations) * if plan.mode == Mode::AllToAll { ranks } else { 1 };
+        let retests = 2 * plan.retests() as u64;
+        // Five statistics and a state; more where the run has more to tell of a cell.
+        let amount = if config.precision.is_some() { 8 } else { 0 };
+        let clock_bound = if plan.timing() == Some(Timing::Clock) { 8 } else { 0 };
+        let damaged = if config.verify { 4 } else { 0 };
+        let of_cell = 5 * 8 + 1 + amount + clock_bound + damaged;
+        let header = ranks * 101 + 4096 + 4 * lengths;
+        let disk = ranks * ranks * lengths * of_cell + 5 * (8 * lengths + header);
+        let message = config.longest().0;
+        let samples = 8 * u64::from(config.iterations);
+        let traffic = match plan.mode {
+            Mode::AllToAll => (ranks + 1) * message + ranks * samples,
+            Mode::Bcast => message + ranks * samples,
+            _ => 2 * message + samples,
+        };
         Self {
             pairs,
             rounds: rounds.len() as u64,
-            exchanges: pairs * directions * per_cell * lengths,
-            disk: Bytes(RESULT_FILES * (8 * cells + 8 * lengths + header)),
-            memory: Bytes(buffers + samples + 56 * ranks + ranks * 120),
+            exchanges: (pairs + retests) * directions * per_cell * lengths,
+            disk: Bytes(disk),
+            memory: Bytes(traffic + ranks * CELL_AND_HOST),
         }
     }
 }
@@ -58,7 +68,7 @@ impl Estimate {
 mod tests {
     use super::*;
     use crate::{
-        plan::{Config, Sweep, Timing},
+        plan::{Config, Sweep},
         units::Hosts,
     };
 
