@@ -4,7 +4,7 @@ mod common;
 
 use std::{path::Path, time::Duration};
 
-use common::launcher::{Job, Outcome};
+use common::launcher::{Job, Launcher, Outcome};
 use netmatrix::{
     plan::Mode,
     record::{Run, State, Statistic},
@@ -174,6 +174,18 @@ fn wrong_usage_is_told_once_and_before_mpi() {
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
         assert_eq!(outcome.stderr.matches(named).count(), 1, "{named}: {outcome:?}");
     }
+}
+
+#[test]
+fn ranks_with_different_command_lines_do_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let launcher = Launcher::of(Path::new(PROGRAM));
+    // Each launcher tells a rank its number in a variable of its own.
+    let script = format!("exec {PROGRAM} -n 3 --lengths 1 --seed $OMPI_COMM_WORLD_RANK$PMI_RANK");
+    let outcome = Job::under(launcher, "sh", 2).directory(folder.path()).args(["-c", &script]).run();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("do not follow the same plan"), "{outcome:?}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub trait Fabric {
     /// How much of the machine this process sees.
     fn view(&self) -> View;
 
-    /// Makes ready for a run: buffers, windows, comparison of the ranks' plans.
+    /// Makes ready for a run: buffers, windows, clocks.
     fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError>;
 
     /// Makes ready for the rounds of one length.
@@ -77,8 +77,6 @@ pub struct Shares {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's text says it")]
 pub enum FabricError {
-    #[error("the ranks do not follow the same plan: were all started with the same command line and program?")]
-    PlansDiffer,
     #[error("cannot allocate {bytes} bytes for {purpose} on rank {rank} ({host}): use shorter messages or fewer ranks")]
     Memory { bytes: u64, purpose: &'static str, rank: usize, host: String },
     #[error("{call} failed on rank {rank} ({host}): {reason}")]

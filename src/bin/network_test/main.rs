@@ -30,7 +30,7 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use self::{
     cli::Args,
-    mpi::{MpiFabric, ROOT, hosts},
+    mpi::{MpiFabric, ROOT, hosts, plans_agree},
     progress::Progress,
 };
 
@@ -101,6 +101,12 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator, request: &StopR
             return exit::USAGE;
         }
     };
+    if !plans_agree(world, &plans) {
+        if me == ROOT {
+            eprintln!("network_test: the ranks do not follow the same plan: start all with the same command line");
+        }
+        return exit::USAGE;
+    }
     if args.dry_run {
         return say(me, &forecast(&plans));
     }
