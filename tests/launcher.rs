@@ -80,7 +80,7 @@ fn a_job_that_is_dropped_is_ended() {
 
 #[test]
 fn signals_reach_the_ranks() {
-    let mut job = shell(2, "trap 'exit 75' USR1; echo ready; while :; do sleep 0.05; done").start();
+    let job = shell(2, "trap 'exit 75' USR1; echo ready; while :; do sleep 0.05; done").start();
     let start = Instant::now();
     while job.stdout().matches("ready").count() < 2 {
         assert!(start.elapsed() < Duration::from_secs(30), "the ranks did not start");

@@ -9,8 +9,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    io::{Read, Seek},
-    os::unix::process::CommandExt,
+    os::unix::{fs::FileExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -252,13 +251,13 @@ impl Running {
     }
 
     /// What the ranks have printed so far.
-    pub fn stdout(&mut self) -> String {
-        content(&mut self.stdout)
+    pub fn stdout(&self) -> String {
+        content(&self.stdout)
     }
 
     /// What the ranks have complained about so far.
-    pub fn stderr(&mut self) -> String {
-        content(&mut self.stderr)
+    pub fn stderr(&self) -> String {
+        content(&self.stderr)
     }
 
     /// Waits for the end of the job, or of its time.
@@ -321,10 +320,16 @@ impl Drop for Running {
     }
 }
 
-fn content(file: &mut File) -> String {
+/// What is in a file that the job may be writing to: read without moving the place where it writes.
+fn content(file: &File) -> String {
     let mut bytes = vec![];
-    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a temporary file can be read");
-    String::from_utf8_lossy(&bytes).into_owned()
+    let mut part = [0; 4096];
+    loop {
+        match file.read_at(&mut part, bytes.len() as u64).expect("a temporary file can be read") {
+            0 => return String::from_utf8_lossy(&bytes).into_owned(),
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+    }
 }
 
 /// A process that cannot be mistaken for a later one of the same number.

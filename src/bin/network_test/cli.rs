@@ -138,6 +138,10 @@ pub struct Args {
     #[arg(long, hide = true, value_name = "RANK")]
     pub inject_damage: Option<usize>,
 
+    /// Make this rank answer too late when another one asks it to begin: for testing --timeout
+    #[arg(long, hide = true, value_name = "RANK")]
+    pub inject_silence: Option<usize>,
+
     /// Print version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,

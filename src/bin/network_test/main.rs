@@ -123,6 +123,9 @@ fn run(args: &Args, config: &Config, world: &SimpleCommunicator, request: &StopR
     if args.inject_damage == Some(me) {
         fabric.damage_payloads();
     }
+    if args.inject_silence == Some(me) {
+        fabric.fall_silent();
+    }
     let mut code = exit::SUCCESS;
     if me == ROOT
         && let Err(error) = plans.iter().try_for_each(check_results)

@@ -159,6 +159,7 @@ pub struct MpiFabric<'w> {
     host: String,
     request: StopRequest,
     damage: bool,
+    silent: bool,
     stopped: Option<Stop>,
     run: Option<RunState>,
 }
@@ -181,7 +182,12 @@ impl<'w> MpiFabric<'w> {
         let me = world.rank() as Rank;
         let host = host.to_owned();
         let wire = Wire::over(world).map_err(|error| fatal(me, &host, error))?;
-        Ok(Self { world, wire, me, host, request, damage: false, stopped: None, run: None })
+        Ok(Self { world, wire, me, host, request, damage: false, silent: false, stopped: None, run: None })
+    }
+
+    /// Answers too late whenever another rank asks this one to begin.
+    pub fn fall_silent(&mut self) {
+        self.silent = true;
     }
 
     /// Spoils payloads that this rank has received before they are checked.

@@ -7,7 +7,10 @@
 //! A partner that does not answer in time costs the pair's cells, not the run: leader and partner shake hands three
 //! ways (go, ready, start or not), so that both know whether the pair is measured.
 
-use std::time::{Duration, Instant};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use netmatrix::{
     measure::{Cells, Stop},
@@ -120,6 +123,9 @@ impl MpiFabric<'_> {
         let met = if pair.leader == self.me {
             invite(&self.wire, pair.partner, ready, run.plan.config.patience)?
         } else {
+            if self.silent {
+                thread::sleep(2 * run.plan.config.patience);
+            }
             accept(&self.wire, pair.leader, ready)?
         };
         match &mut run.traffic {
