@@ -6,13 +6,13 @@
 //! represented at each length by the mean of its members. Three things are added: the bound holds (what does not fit is
 //! kept exactly), the tolerance is chosen from the run's own noise, and ranges begin where behaviour changes.
 //!
-//! 1. [`survey`]: noise, and curves of typical pairs; from these the tolerance and the ranges.
-//! 2. For each range, [`features`] of all pairs, and [`classes`] of pairs with like features.
-//! 3. [`draft`]: classes to values and exceptions, checked against the tolerance cell by cell.
-//! 4. [`encode`]: the same values in few words.
+//! 1. `survey`: noise, and curves of typical pairs; from these the tolerance and the ranges.
+//! 2. For each range, `features` of all pairs, and `classes` of pairs with like features.
+//! 3. `draft`: classes to values and exceptions, checked against the tolerance cell by cell.
+//! 4. `encode`: the same values in few words.
 //!
 //! Where the tolerance is too fine for the noise, sets do not last over lengths: then every length is a range of its
-//! own and sets are [`bins`] of values. Memory: some numbers per pair, whatever the number of lengths.
+//! own and sets are `bins` of values. Memory: some numbers per pair, whatever the number of lengths.
 
 mod automatic;
 mod bins;
