@@ -171,7 +171,7 @@ fn a_full_disk_ends_the_run_with_its_name_and_reason() {
 fn a_partner_that_does_not_answer_costs_its_cells_and_not_the_run() {
     let folder = tempfile::tempdir().unwrap();
     // Of its pairs rank 2 leads the one with rank 1, and is asked by rank 0.
-    let arguments = "-n 3 --lengths 1,100 -f run --timeout 100ms --inject-silence 2";
+    let arguments = "-n 3 --lengths 1,100 -f run --timeout 1s --inject-silence 2";
     assert_code(&job(folder.path(), 3, arguments).run(), 0);
     let run = store::open(&folder.path().join("run")).unwrap();
     assert!(run.is_complete());

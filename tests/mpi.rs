@@ -118,6 +118,24 @@ fn synchronised_clocks_tell_one_way_times() {
 }
 
 #[test]
+fn nobody_measures_while_others_probe() {
+    let folder = tempfile::tempdir().unwrap();
+    // With this seed ranks 1 and 2 are the first pair, and ranks 0 and 1 probe: 10 messages of 256 MiB take longer than
+    // rank 2 would have patience.
+    let arguments = "-n 1 --warmup 0 --lengths 0,256M --timing receive --timeout 400ms --seed 6";
+    done(&job(folder.path(), 3, arguments).run());
+    let run = store::open(&folder.path().join("network")).unwrap();
+    let first = run.matrix(Statistic::Median, 0).unwrap();
+    assert!(first.values().iter().all(|value| !value.is_nan()), "{first:?}");
+}
+
+#[test]
+fn a_time_limit_may_be_longer_than_any_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    done(&job(folder.path(), 2, "-n 1 --lengths 1 --time-limit 500000000000years").run());
+}
+
+#[test]
 fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = job(folder.path(), 4, "--dry-run -t one_to_one,bcast --lengths 0,1M -n 50").run();

@@ -163,8 +163,6 @@ pub enum ConfigError {
     TooManyRanks { ranks: usize },
     #[error("{asked} noise processes for {mode}: with {ranks} ranks at most {} are not in the pair (-p)", ranks - 2)]
     TooMuchNoise { mode: Mode, asked: usize, ranks: usize },
-    #[error("mode {0} needs noise processes: give -p 1 or more")]
-    NoNoise(Mode),
     #[error("--sample-rounds 0 measures nothing: give 1 or more")]
     NoRounds,
 }

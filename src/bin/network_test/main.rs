@@ -44,7 +44,8 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
     };
-    let request = StopRequest::with_deadline(config.time_limit.map(|limit| start + limit));
+    // A limit beyond what the clock can count is none.
+    let request = StopRequest::with_deadline(config.time_limit.and_then(|limit| start.checked_add(limit)));
     if let Err(error) = listen_for_signals(&request) {
         eprintln!("network_test: cannot listen for signals: {error}");
         return ExitCode::from(exit::INTERNAL);

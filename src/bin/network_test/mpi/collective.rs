@@ -67,6 +67,8 @@ pub(super) struct Ensemble {
     times: Vec<Vec<f64>>,
     /// Damaged payloads, `[source]`.
     damaged: Vec<u32>,
+    /// Whether an exchange has failed.
+    failed: bool,
     shares: Shares,
 }
 
@@ -89,6 +91,7 @@ impl Ensemble {
             data: Buffer::touched(config.longest().0 as usize, 0x55)?,
             times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
             damaged: vec![0; ranks],
+            failed: false,
             shares: Shares::default(),
         })
     }
@@ -96,6 +99,11 @@ impl Ensemble {
     /// Time spent since the beginning of the run. All ranks measure at once: one of them stands for all.
     pub(super) fn shares(&self) -> Shares {
         if self.me == 0 { self.shares } else { Shares::default() }
+    }
+
+    /// Whether an exchange has failed: messages may still be under way from and to the buffers.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// Measures one round: all roots at once, or the given one. Collective.
@@ -109,6 +117,7 @@ impl Ensemble {
         cells: &mut Cells,
     ) {
         let outcome = self.samples(world, wire, mode, root, length.0 as usize);
+        self.failed |= outcome.is_err();
         let reducing = Instant::now();
         for source in root.map_or(0..self.ranks, |root| root..root + 1) {
             let cell = match &outcome {
@@ -128,6 +137,7 @@ impl Ensemble {
         root: Option<Rank>,
         length: Bytes,
     ) -> Result<f64, MpiError> {
+        self.times.iter_mut().for_each(Vec::clear);
         self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
         let start = Instant::now();
         self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;

@@ -4,7 +4,8 @@
 //! [`Wire`] they do not: a failed exchange becomes a missing cell. What is timed goes through here, control messages
 //! between exchanges included; collective bookkeeping uses rsmpi and still ends the program on errors.
 //!
-//! Every function blocks until MPI has let go of the buffers that it was given, so no borrow outlives a call.
+//! Every function blocks until MPI has let go of the buffers that it was given, so no borrow outlives a call; what that
+//! means after an error is said where it matters.
 
 #![allow(unsafe_code)]
 
@@ -106,20 +107,13 @@ impl Wire {
         check("MPI_Recv", code)
     }
 
-    /// Receives while `go_on` says so; `Ok(false)` where it gave up and no message will be taken any more.
-    pub fn receive_while(
-        &self,
-        data: &mut [u8],
-        from: Rank,
-        tag: Tag,
-        mut go_on: impl FnMut() -> bool,
-    ) -> Result<bool, MpiError> {
-        // SAFETY: `data` is borrowed mutably until the request is complete or cancelled, which is so before each return
-        // that follows a successful MPI_Irecv; the request handle lives on this stack frame.
+    /// Waits for an empty message while `go_on` says so; `Ok(false)` where it gave up and none will be taken any more.
+    pub fn receive_while(&self, from: Rank, tag: Tag, mut go_on: impl FnMut() -> bool) -> Result<bool, MpiError> {
+        // SAFETY: an empty message is received into no memory, so that even a request that an error leaves behind harms
+        // nobody; handle, flags and status live on this stack frame, and all zeros is a valid MPI_Status.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
-            let pointer = data.as_mut_ptr().cast();
-            let code = ffi::MPI_Irecv(pointer, count(data.len()), self.byte, rank(from), tag, self.raw, &mut request);
+            let code = ffi::MPI_Irecv(std::ptr::null_mut(), 0, self.byte, rank(from), tag, self.raw, &mut request);
             check("MPI_Irecv", code)?;
             loop {
                 let mut done: c_int = 0;
@@ -193,7 +187,7 @@ impl Wire {
         received: impl FnOnce(),
     ) -> Result<(), MpiError> {
         // SAFETY: `out` and `into` are borrowed until both requests are complete, which is so before each return that
-        // follows a successful start; after an error MPI promises nothing, and the run's buffers outlive the run.
+        // follows a successful start. After an error MPI promises nothing: the caller never frees them (`Traffic::close`).
         unsafe {
             let (mut incoming, mut outgoing) = (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_REQUEST_NULL);
             let (pointer, length) = (into.as_mut_ptr().cast(), count(into.len()));
@@ -256,8 +250,8 @@ impl Requests {
         assert_eq!(into.len(), length * ranks, "one message per rank");
         // SAFETY: the pieces of `into` do not overlap and lie inside it (asserted above); `out` may be read by several
         // sends (MPI 3.0, section 3.7). Both are borrowed until all requests are complete, which is so before each
-        // return that follows successful starts; after an error MPI promises nothing, and the run's buffers outlive
-        // the run.
+        // return that follows successful starts. After an error MPI promises nothing: the caller never frees them
+        // (`Traffic::close`).
         unsafe {
             for source in 0..ranks {
                 let piece = into.as_mut_ptr().add(source * length).cast();

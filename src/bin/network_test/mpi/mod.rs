@@ -24,7 +24,7 @@ mod sampler;
 mod send_recv_and_recv_send;
 mod turn;
 
-use std::{ops::Range, time::Duration};
+use std::{mem, ops::Range, time::Duration};
 
 use mpi::{
     collective::SystemOperation,
@@ -110,11 +110,21 @@ impl Traffic {
         }
     }
 
-    /// Gives back what lasts for a run. Collective.
+    /// Gives back what lasts for a run, but no memory to which a failed exchange may still write. Collective.
     fn close(self) -> Result<(), MpiError> {
         match self {
-            Self::Pairs { exchange, .. } => exchange.close(),
-            Self::Collective { .. } => Ok(()),
+            Self::Pairs { exchange, sampler, .. } => {
+                if sampler.has_failed() {
+                    mem::forget(sampler);
+                }
+                exchange.close()
+            }
+            Self::Collective { exchange, ensemble } => {
+                if ensemble.has_failed() {
+                    mem::forget((exchange, ensemble));
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -256,7 +266,8 @@ impl Fabric for MpiFabric<'_> {
             let synchronised = run.clock.synchronise(&self.wire, self.me, plan.ranks());
             synchronised.map_err(|error| self.fatal(error))?;
         }
-        Ok(())
+        // Nobody measures while others still probe, or learn the time.
+        self.wire.barrier().map_err(|error| self.fatal(error))
     }
 
     fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {

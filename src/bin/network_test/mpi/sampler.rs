@@ -60,6 +60,8 @@ pub(super) struct Sampler {
     starts: Vec<f64>,
     /// The other rank's starts and the bound of its clock, as they travel.
     stamps: Vec<u8>,
+    /// Whether an exchange has failed.
+    failed: bool,
     shares: Shares,
 }
 
@@ -106,6 +108,7 @@ impl Sampler {
             times: touched(most, 0.0)?,
             starts: touched(stamped, 0.0)?,
             stamps: touched(2 * 8 * (stamped + 1), 0)?,
+            failed: false,
             shares: Shares::default(),
         })
     }
@@ -113,6 +116,11 @@ impl Sampler {
     /// Time spent since the beginning of the run on this rank's clock.
     pub(super) fn shares(&self) -> Shares {
         self.shares
+    }
+
+    /// Whether an exchange has failed: messages may still be under way from and to the buffers.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// Measures a pair both ways. The leader's clock measures last, so that its turn ends when the pair is done.
@@ -136,6 +144,7 @@ impl Sampler {
         };
         for &role in roles {
             let outcome = self.direction(&way(role), exchange);
+            self.failed |= outcome.is_err();
             // The answering side gets the same error, or will: the cell is the other's to mark.
             if role != Role::Answering {
                 let cell = self.reduce(outcome);
@@ -192,8 +201,7 @@ impl Sampler {
         self.exchanges(way, exchange, 0, self.baseline)?;
         let announcement = if self.baseline > 0 { median(&mut self.times) / 2.0 } else { 0.0 };
         self.times.clear();
-        let findings = self.samples(way, exchange)?;
-        take_off(announcement, &mut self.times);
+        let findings = self.samples(way, exchange, announcement)?;
         // A symmetric exchange is measured on both sides: the leader's half is enough for the sum over all ranks.
         if way.role == Role::Timed || (way.role == Role::Both && way.me < way.other) {
             self.shares.warmup += warm - begin;
@@ -219,8 +227,8 @@ impl Sampler {
         }
     }
 
-    /// The exchanges that count, in batches.
-    fn samples(&mut self, way: &Way<'_>, exchange: &mut dyn Exchange) -> Result<Findings, MpiError> {
+    /// The exchanges that count, in batches. The announcement's way, in seconds, is taken off them.
+    fn samples(&mut self, way: &Way<'_>, exchange: &mut dyn Exchange, announcement: f64) -> Result<Findings, MpiError> {
         let mut findings = Findings::default();
         let mut done = 0;
         loop {
@@ -238,6 +246,10 @@ impl Sampler {
             }
             if self.on_clocks {
                 findings.clock_bound = Some(self.settle_clocks(way, done, batch)?);
+            }
+            if way.role != Role::Answering {
+                // Before the precision is looked at: it is promised of what is stored.
+                take_off(announcement, &mut self.times[done..]);
             }
             done += batch;
             if self.stopping.is_adaptive() {
@@ -295,7 +307,7 @@ impl Sampler {
         match way.role {
             Role::Timed => way.wire.send(&mine, way.other, ENOUGH)?,
             Role::Answering => way.wire.receive(&mut others, way.other, ENOUGH)?,
-            Role::Both => way.wire.swap(&mine, &mut others, way.other, ENOUGH, || ())?,
+            Role::Both => way.wire.shift(&mine, way.other, &mut others, way.other, ENOUGH)?,
         }
         Ok((precise || way.role == Role::Answering) && others[0] == 1)
     }
@@ -313,7 +325,7 @@ impl Sampler {
         match way.role {
             Role::Timed => way.wire.receive(others, way.other, STAMPS)?,
             Role::Answering => way.wire.send(mine, way.other, STAMPS)?,
-            Role::Both => way.wire.swap(mine, others, way.other, STAMPS, || ())?,
+            Role::Both => way.wire.shift(mine, way.other, others, way.other, STAMPS)?,
         }
         if way.role == Role::Answering {
             return Ok(f64::NAN);
@@ -328,10 +340,11 @@ impl Sampler {
 }
 
 /// Takes the announcement's way off every sample. An announcement is an empty message, and no message is faster than
-/// one, so it never takes more than half of a sample: a disturbed zero-byte exchange cannot make a time negative.
+/// one, so it never takes more than half of a sample: a disturbed zero-byte exchange cannot make a time negative. A time
+/// that is negative already, as between synchronised clocks, stays as it is.
 fn take_off(announcement: f64, times: &mut [f64]) {
     for time in times {
-        *time -= announcement.min(*time / 2.0);
+        *time -= announcement.min((*time / 2.0).max(0.0));
     }
 }
 
@@ -344,5 +357,12 @@ mod tests {
         let mut times = [4.0, 10.0, 1.0];
         take_off(2.0, &mut times);
         assert_eq!(times, [2.0, 8.0, 0.5]);
+    }
+
+    #[test]
+    fn without_an_announcement_times_stay_as_they_are() {
+        let mut times = [4.0, 0.0, -3.0];
+        take_off(0.0, &mut times);
+        assert_eq!(times, [4.0, 0.0, -3.0]);
     }
 }

@@ -168,7 +168,7 @@ impl MpiFabric<'_> {
 /// The leader's part of the handshake: whether the partner has answered in time.
 fn invite(wire: &Wire, partner: Rank, ready: Tag, patience: Duration) -> Result<bool, MpiError> {
     let start = Instant::now();
-    let answered = wire.receive_while(&mut [], partner, ready, || start.elapsed() < patience)?;
+    let answered = wire.receive_while(partner, ready, || start.elapsed() < patience)?;
     wire.send(&[u8::from(answered)], partner, START)?;
     Ok(answered)
 }
