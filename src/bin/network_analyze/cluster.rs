@@ -117,11 +117,15 @@ impl Cluster {
         writer.close(&order).map_err(Failure::files)?;
         let bytes = std::fs::metadata(output).map(|file| file.len()).unwrap_or(0);
         output::note(&format!("tolerance {tolerance}: {reason}"));
-        output::note(&format!(
-            "`{}`: {bytes} bytes, {:.0} times smaller than the matrices; {ranges} ranges, {exceptions} cells kept exactly",
-            output.display(),
-            matrices / bytes.max(1) as f64,
-        ));
+        // The frame of an archive alone takes some 20 KiB: more than small matrices do.
+        let times = matrices / bytes.max(1) as f64;
+        let size = if times < 1.0 {
+            format!("larger than the {matrices} bytes of the matrices")
+        } else {
+            format!("{times:.1} times smaller than the matrices")
+        };
+        let path = output.display();
+        output::note(&format!("`{path}`: {bytes} bytes, {size}; {ranges} ranges, {exceptions} cells kept exactly"));
         Ok(())
     }
 
