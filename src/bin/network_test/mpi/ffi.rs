@@ -250,8 +250,8 @@ impl Requests {
         assert_eq!(into.len(), length * ranks, "one message per rank");
         // SAFETY: the pieces of `into` do not overlap and lie inside it (asserted above); `out` may be read by several
         // sends (MPI 3.0, section 3.7). Both are borrowed until all requests are complete, which is so before each
-        // return that follows successful starts. After an error MPI promises nothing: the caller never frees them
-        // (`Traffic::close`).
+        // return that follows successful starts. After an error MPI promises nothing: the whole job is ended at once
+        // (`Ensemble::round`).
         unsafe {
             for source in 0..ranks {
                 let piece = into.as_mut_ptr().add(source * length).cast();
