@@ -15,6 +15,7 @@ ncdump     | netcdf-bin                  | netcdf              | netcdf-c ~mpi
 mpi        | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi (or the module of your MPI)
 openmpi    | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi
 mpich      | mpich libmpich-dev          | mpich-devel         | mpich
+simgrid    | libsimgrid-dev              | simgrid-devel       | simgrid +smpi
 shellcheck | shellcheck                  | ShellCheck          | shellcheck
 ps         | procps                      | procps-ng           | procps
 '
@@ -39,6 +40,7 @@ present() {
     mpi) has "${MPICC:-mpicc}" && { has mpirun || has mpiexec; } ;;
     openmpi) has mpicc.openmpi && has mpirun.openmpi ;;
     mpich) has mpicc.mpich && has mpiexec.mpich ;;
+    simgrid) has smpirun && has smpicc ;;
     shellcheck) has shellcheck ;;
     ps) has ps ;;
     *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;

@@ -3,3 +3,4 @@
 #![allow(dead_code, reason = "every test target uses another part")]
 
 pub mod launcher;
+pub mod simgrid;

@@ -48,6 +48,9 @@ use self::{
     sampler::Sampler,
 };
 
+#[allow(unused_imports, reason = "only the library that a simulator loads has its main from there")]
+pub(crate) use self::ffi::export_main;
+
 /// Longest host name that travels between ranks, in bytes: what result files can hold.
 const HOST_NAME: usize = 100;
 
@@ -303,6 +306,10 @@ impl Fabric for MpiFabric<'_> {
     }
 
     fn sum(&mut self, numbers: &mut [f64]) -> Result<(), FabricError> {
+        // As many everywhere, so all or nobody: SimGrid divides by their size.
+        if numbers.is_empty() {
+            return Ok(());
+        }
         let own = numbers.to_vec();
         self.world.all_reduce_into(&own[..], numbers, SystemOperation::sum());
         Ok(())
