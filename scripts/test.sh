@@ -13,7 +13,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$project/scripts/lib/install.sh"
 
 [ $# -eq 0 ] || fail 2 "usage: scripts/test.sh"
-require compiler pkg-config libclang netcdf ncdump openmpi mpich shellcheck ps
+require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps
 require_rust
 require_component fmt rustfmt
 require_component clippy clippy
@@ -115,6 +115,7 @@ check "lints" cargo clippy --locked --all-targets -- -D warnings
 check "tests, Open MPI" cargo test --locked --no-fail-fast
 check "network_analyze is free of MPI" free_of_mpi
 check "tests of MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast --bin network_test "${mpi_tests[@]}"
+check "simulated cluster" cargo test --locked --no-fail-fast --features beds --test simgrid
 check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 
 printf '\n'
