@@ -4,3 +4,4 @@
 
 pub mod launcher;
 pub mod simgrid;
+pub mod launchers;
