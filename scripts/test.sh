@@ -55,7 +55,8 @@ check() {
 # Shell scripts by name or by first line.
 shell_scripts() {
     find . \( -name target -o -name results -o -name .git \) -prune -o -type f \
-        \( -name '*.sh' -o -name '*.slurm' -o -name '*.sbatch' -o -path './.ci/*' \) -print | sort
+        \( -name '*.sh' -o -name '*.slurm' -o -name '*.sbatch' -o -path './.ci/*' \
+        -o -path './scripts/*' -perm -u+x \) -print | sort
 }
 
 shell_syntax() {

@@ -18,6 +18,8 @@ mpich      | mpich libmpich-dev          | mpich-devel         | mpich
 simgrid    | libsimgrid-dev              | simgrid-devel       | simgrid +smpi
 shellcheck | shellcheck                  | ShellCheck          | shellcheck
 ps         | procps                      | procps-ng           | procps
+iproute2   | iproute2                    | iproute iproute-tc  | part of the system
+util-linux | util-linux                  | util-linux          | part of the system
 '
 
 # column NAME N: the N-th column of a requirement.
@@ -43,6 +45,8 @@ present() {
     simgrid) has smpirun && has smpicc ;;
     shellcheck) has shellcheck ;;
     ps) has ps ;;
+    iproute2) has ip && has tc && has bridge ;;
+    util-linux) has unshare && has nsenter && has setsid && has flock && has runuser && has mount ;;
     *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;
     esac
 }
