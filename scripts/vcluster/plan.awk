@@ -60,7 +60,7 @@ function shape_host(i,    namespace, all, count, receivers, k, j, class, line) {
     if (!count) { shape(namespace, "eth0", all); return }
     if (!all) all = 40000000
     line = "qdisc add dev eth0 root handle 1: htb default 2 r2q 1000" \
-        ";class add dev eth0 parent 1: classid 1:1 htb rate " all "kbit burst 64k cburst 64k" \
+        ";class add dev eth0 parent 1: classid 1:1 htb rate " all "kbit burst 64k cburst 64k quantum 60000" \
         ";class add dev eth0 parent 1:1 classid 1:2 htb rate " all "kbit burst 64k cburst 64k quantum 60000"
     for (k = 1; k <= count; k++) {
         j = number[receivers[k]]

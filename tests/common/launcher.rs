@@ -75,16 +75,17 @@ impl Launcher {
     }
 }
 
-/// A job that can be started: `ranks` processes of one program.
+/// A job that can be started: ranks of one program, or a program that starts ranks itself.
 #[derive(Clone, Debug)]
 pub struct Job {
-    launcher: Launcher,
+    /// None: the program needs none.
+    launcher: Option<(Launcher, usize)>,
     program: PathBuf,
-    ranks: usize,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
     limit: Duration,
+    waits: bool,
 }
 
 impl Job {
@@ -95,14 +96,19 @@ impl Job {
 
     /// `ranks` processes of a program that need not be linked with any MPI.
     pub fn under(launcher: Launcher, program: impl AsRef<Path>, ranks: usize) -> Self {
+        Self { launcher: Some((launcher, ranks)), ..Self::alone(program) }
+    }
+
+    /// A program that starts ranks itself, or none.
+    pub fn alone(program: impl AsRef<Path>) -> Self {
         Self {
-            launcher,
+            launcher: None,
             program: program.as_ref().to_owned(),
-            ranks,
             arguments: vec![],
             environment: vec![],
             directory: None,
             limit: DEFAULT_LIMIT,
+            waits: true,
         }
     }
 
@@ -130,6 +136,12 @@ impl Job {
         self
     }
 
+    /// Starts it without waiting for the end of other jobs. For programs that start no ranks.
+    pub fn beside_others(mut self) -> Self {
+        self.waits = false;
+        self
+    }
+
     /// Runs the job to its end, or to the end of its time.
     pub fn run(self) -> Outcome {
         self.start().wait()
@@ -137,11 +149,18 @@ impl Job {
 
     /// Starts the job and leaves it running, so that the test can meddle with it.
     pub fn start(self) -> Running {
-        let turn = ONE_JOB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.waits.then(|| ONE_JOB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
         // Files rather than pipes: a rank that outlives its launcher would hold a pipe open, and the test with it.
         let [stdout, stderr] = [(), ()].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
-        let mut command = self.launcher.command(self.ranks);
-        command.arg(&self.program).args(&self.arguments);
+        let mut command = match self.launcher {
+            Some((launcher, ranks)) => {
+                let mut command = launcher.command(ranks);
+                command.arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
+        command.args(&self.arguments);
         command.envs(self.environment).stdin(Stdio::null()).stdout(twin(&stdout)).stderr(twin(&stderr));
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -165,7 +184,7 @@ pub struct Running {
     started: Instant,
     limit: Duration,
     ended: Option<ExitStatus>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 /// What became of a job.
