@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs everything that CI runs: format, lints, tests with and without MPI, real MPI jobs under Open MPI and under MPICH,
-# documentation, shell scripts, and that network_analyze stays free of MPI. Installs what is missing.
+# documentation, shell scripts, and that network_analyze stays free of MPI. Installs what is missing. Tests on virtual
+# hosts need root: for anyone else they fail.
 #
 # usage: scripts/test.sh
 #
@@ -13,7 +14,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$project/scripts/lib/install.sh"
 
 [ $# -eq 0 ] || fail 2 "usage: scripts/test.sh"
-require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps
+require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux
 require_rust
 require_component fmt rustfmt
 require_component clippy clippy
@@ -112,9 +113,10 @@ check "format" cargo fmt --check
 check "no MPI crate without the feature" no_mpi_crates
 check "lints without MPI" without_mpi cargo clippy --locked --all-targets --no-default-features -- -D warnings
 check "tests without MPI" without_mpi cargo test --locked --no-fail-fast --no-default-features
-check "lints" cargo clippy --locked --all-targets -- -D warnings
+check "lints" cargo clippy --locked --all-targets --features beds -- -D warnings
 check "tests, Open MPI" cargo test --locked --no-fail-fast
 check "network_analyze is free of MPI" free_of_mpi
+check "tests on virtual hosts" cargo test --locked --no-fail-fast --features beds --test vcluster
 check "tests of MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast --bin network_test "${mpi_tests[@]}"
 check "simulated cluster" cargo test --locked --no-fail-fast --features beds --test simgrid
 check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
