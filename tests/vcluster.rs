@@ -208,7 +208,8 @@ fn a_slow_cable_shows_in_its_row_and_its_column_and_traffic_crosses_cables() {
     cluster.done("fault base rate=400mbit");
     let healthy = cluster.measure(LENGTH, "--timing transfer");
     let [fastest, slowest] = [f64::min, f64::max].map(|pick| healthy.off_diagonal().reduce(pick).unwrap());
-    assert!(slowest < 2.0 * fastest, "{fastest} s to {slowest} s once the fault is cleared: {healthy:?}");
+    // The fault was a factor of eight; other work on the machine makes two.
+    assert!(slowest < 4.0 * fastest, "{fastest} s to {slowest} s once the fault is cleared: {healthy:?}");
 }
 
 #[test]
@@ -381,6 +382,18 @@ fn processes_of_a_host_are_frozen_continued_and_killed() {
         assert_eq!(cluster.rank_states(host), []);
     }
     assert_eq!(cluster.done("exec n1 hostname"), "n1\n", "the host itself is still there");
+}
+
+#[test]
+fn where_hosts_cannot_be_made_it_is_said() {
+    let cluster = Cluster::new();
+    let without_rights = ["--bounding-set=-sys_admin,-net_admin", VCLUSTER, "up"];
+    let [(name, value), (folder, path)] = cluster.environment();
+    let job = Job::alone("setpriv").args(without_rights).env(name, value).env(folder, path);
+    let outcome = job.beside_others().run();
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("cannot make network namespaces"), "{outcome:?}");
+    cluster.assert_gone();
 }
 
 #[test]

@@ -57,7 +57,7 @@ vc_mpirun() {
     # shellcheck disable=SC2034 # read by launcher_words
     local interface=eth0 agent=$state/rsh
     launcher_words environment "library openmpi" tcp yield
-    launcher_words words "launcher $launcher" here root spread bind remote ranks
+    launcher_words words "launcher $launcher" root spread bind remote ranks
     words+=("$ranks")
     launcher_words words "launcher $launcher" hosts
     vc_exec head env "${environment[@]}" "$command" "${words[@]}" "$on" "$@"
