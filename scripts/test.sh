@@ -116,9 +116,9 @@ check "tests without MPI" without_mpi cargo test --locked --no-fail-fast --no-de
 check "lints" cargo clippy --locked --all-targets --features beds -- -D warnings
 check "tests, Open MPI" cargo test --locked --no-fail-fast
 check "network_analyze is free of MPI" free_of_mpi
-check "tests on virtual hosts" cargo test --locked --no-fail-fast --features beds --test vcluster
 check "tests of MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast --bin network_test "${mpi_tests[@]}"
 check "simulated cluster" cargo test --locked --no-fail-fast --features beds --test simgrid
+check "virtual hosts" cargo test --locked --no-fail-fast --features beds --test vcluster
 check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 
 printf '\n'

@@ -3,5 +3,5 @@
 #![allow(dead_code, reason = "every test target uses another part")]
 
 pub mod launcher;
-pub mod simgrid;
 pub mod launchers;
+pub mod simgrid;
