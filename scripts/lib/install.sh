@@ -16,6 +16,8 @@ mpi        | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi (or the
 openmpi    | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi
 mpich      | mpich libmpich-dev          | mpich-devel         | mpich
 simgrid    | libsimgrid-dev              | simgrid-devel       | simgrid +smpi
+slurm      | slurm-wlm                   | slurm-slurmctld slurm-slurmd | slurm
+munge      | munge                       | munge               | munge
 shellcheck | shellcheck                  | ShellCheck          | shellcheck
 ps         | procps                      | procps-ng           | procps
 iproute2   | iproute2                    | iproute iproute-tc  | part of the system
@@ -43,6 +45,8 @@ present() {
     openmpi) has mpicc.openmpi && has mpirun.openmpi ;;
     mpich) has mpicc.mpich && has mpiexec.mpich ;;
     simgrid) has smpirun && has smpicc ;;
+    slurm) has slurmctld && has slurmd && has sbatch ;;
+    munge) has munged ;;
     shellcheck) has shellcheck ;;
     ps) has ps ;;
     iproute2) has ip && has tc && has bridge ;;

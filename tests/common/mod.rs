@@ -5,3 +5,4 @@
 pub mod launcher;
 pub mod launchers;
 pub mod simgrid;
+pub mod slurm;
