@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs everything that CI runs: format, lints, tests with and without MPI, real MPI jobs under Open MPI and under MPICH,
-# documentation, shell scripts, and that network_analyze stays free of MPI. Installs what is missing. Tests on virtual
-# hosts need root: for anyone else they fail.
+# a simulated cluster, virtual hosts, a real Slurm, documentation, shell scripts, and that network_analyze stays free of
+# MPI. Installs what is missing. Virtual hosts need root: for anyone else their tests fail.
 #
 # usage: scripts/test.sh
 #
@@ -14,7 +14,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$project/scripts/lib/install.sh"
 
 [ $# -eq 0 ] || fail 2 "usage: scripts/test.sh"
-require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux
+require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux slurm munge
 require_rust
 require_component fmt rustfmt
 require_component clippy clippy
@@ -119,6 +119,7 @@ check "network_analyze is free of MPI" free_of_mpi
 check "tests of MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast --bin network_test "${mpi_tests[@]}"
 check "simulated cluster" cargo test --locked --no-fail-fast --features beds --test simgrid
 check "virtual hosts" cargo test --locked --no-fail-fast --features beds --test vcluster
+check "Slurm" cargo test --locked --no-fail-fast --features beds --test slurm
 check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 
 printf '\n'

@@ -51,7 +51,12 @@ impl JobFile {
     }
 
     fn submit(&self, lab: &Lab) -> String {
-        lab.run(self.folder.path(), &["sbatch", "--parsable", self.name]).trim().to_owned()
+        self.submit_with(lab, &[])
+    }
+
+    fn submit_with(&self, lab: &Lab, options: &[&str]) -> String {
+        let command = [&["sbatch", "--parsable"], options, &[self.name]].concat();
+        lab.run(self.folder.path(), &command).trim().to_owned()
     }
 
     /// What all jobs have printed, for failures.
@@ -119,40 +124,68 @@ fn the_nightly_check_submits_itself_over_the_idle_nodes_and_keeps_results_by_dat
     assert!(text(&folder.join("job.log")).contains("complete after"), "the job's own words are kept");
 }
 
-/// A job whose time is up before it is done stops with 75, goes back into the queue, and completes.
-fn continues_until_it_is_done(launcher: &str) {
-    let lab = Lab::up(2);
-    let file = JobFile::edited(
-        "long.sbatch",
-        &[
-            ("#SBATCH --time=", "00:01:00"),
-            // The earliest that Slurm offers; it looks every few seconds.
-            ("#SBATCH --signal=", "B:USR1@50"),
-            ("launcher=", launcher),
-            // Some ten seconds where an exchange takes 20 us.
-            ("measure=", "(--timing receive --lengths 0,1,2,3,4,5,6,7,8,9,10,11 -n 20000)"),
-        ],
-    );
-    let job = file.submit(&lab);
-    assert_eq!(lab.end_of(&job), "COMPLETED", "{}", file.logs());
-    let log = file.logs();
-    assert!(log.contains("network_test has stopped with 75"), "it was done before its time was up: {log}");
-    assert!(log.contains("stopped early"), "{log}");
-    assert!(log.contains("resumed behind"), "{log}");
-    let run = complete(&file.results().join(&job).join("network"), &["n0", "n1"], &job);
-    for index in 0..12 {
-        assert!(run.matrix(Statistic::Median, index).unwrap()[(0, 1)] > 0.0);
+#[test]
+fn a_long_run_stops_before_its_time_is_up_and_continues_by_itself_under_both_launchers() {
+    let lab = Lab::up(4);
+    // Side by side: most of the time they wait for Slurm, which looks every 30 seconds whose time is up.
+    let jobs = [("mpirun", "--nodelist=n[0-1]"), ("srun", "--nodelist=n[2-3]")].map(|(launcher, nodes)| {
+        let file = long_job(launcher);
+        let job = file.submit_with(&lab, &[nodes]);
+        (launcher, file, job)
+    });
+    for (launcher, file, job) in jobs {
+        assert_eq!(lab.end_of(&job), "COMPLETED", "{launcher}: {} {}", file.logs(), lab.story(&job));
+        let log = file.logs();
+        for part in ["stopped early", "network_test has stopped with 75", "resumed behind"] {
+            assert!(log.contains(part), "{launcher}: no `{part}` in {log}");
+        }
+        let run = store::open(&file.results().join(&job).join("network")).unwrap_or_else(|error| panic!("{error}"));
+        assert!(run.is_complete() && run.header().hosts.count() == 2, "{launcher}: {:?}", run.notices());
+        assert_eq!(run.header().provenance.slurm_job_id, job);
+        for index in 0..run.lengths().len() {
+            assert!(run.matrix(Statistic::Median, index).unwrap()[(0, 1)] > 0.0, "{launcher}");
+        }
     }
 }
 
-#[test]
-fn a_long_run_continues_by_itself_under_mpirun() {
-    continues_until_it_is_done("mpirun");
+/// Takes longer than its minute, in steps of some seconds: an exchange takes about 15 us.
+fn long_job(launcher: &str) -> JobFile {
+    JobFile::edited(
+        "long.sbatch",
+        &[
+            ("#SBATCH --time=", "00:01:00"),
+            // As early as Slurm allows.
+            ("#SBATCH --signal=", "B:USR1@55"),
+            ("launcher=", launcher),
+            ("measure=", "(--timing receive --lengths 0,1,2,3,4,5,6,7,8,9,10,11 -n 120000)"),
+        ],
+    )
 }
 
 #[test]
-fn a_long_run_continues_by_itself_under_srun() {
-    continues_until_it_is_done("srun");
+fn a_long_run_that_comes_back_on_other_nodes_asks_for_the_first_ones() {
+    let lab = Lab::up(3);
+    let folder = tempfile::tempdir().unwrap();
+    let blocker = lab.run(folder.path(), &["sbatch", "--parsable", "--nodelist=n0", "--exclusive", "--wrap=sleep 200"]);
+    lab.wait_until_running(blocker.trim());
+    let measure = "(--timing receive --lengths 0,1,2,3,4,5 -n 100000)";
+    let file = JobFile::edited("long.sbatch", &[("measure=", measure)]);
+    let job = file.submit(&lab);
+    let prefix = file.results().join(&job).join("network");
+    let started = Instant::now();
+    while store::open(&prefix).map_or(0, |run| run.lengths().len()) < 1 {
+        assert!(started.elapsed() < Duration::from_secs(60), "{}", file.logs());
+        thread::sleep(Duration::from_millis(50));
+    }
+    // What the end of its time would send; then the first nodes of the list are free.
+    lab.run(folder.path(), &["scancel", "--batch", "--signal=USR1", &job]);
+    lab.run(folder.path(), &["scancel", blocker.trim()]);
+    assert_eq!((lab.end_of(&job), lab.field(&job, "ExitCode")), ("FAILED".to_owned(), "75:0".to_owned()));
+    let log = file.logs();
+    let successor = log.split("Submitted batch job ").nth(1).unwrap_or_else(|| panic!("no successor: {log}"));
+    let successor = successor.split_whitespace().next().unwrap();
+    assert_eq!(lab.end_of(successor), "COMPLETED", "{}", file.logs());
+    complete(&prefix, &["n1", "n2"], &job);
 }
 
 #[test]

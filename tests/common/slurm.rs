@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Time that a job has, waiting in the queue included.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(400);
 
 static ONE_LAB_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -69,6 +69,14 @@ impl Lab {
         value.unwrap_or_else(|| panic!("no {name} in {shown}")).to_owned()
     }
 
+    /// What Slurm knows of a job, for failures.
+    pub fn story(&self, job: &str) -> String {
+        let log = text(&self.state().join("slurmctld.log"));
+        let about = log.lines().filter(|line| line.contains(&format!("JobId={job}")) || line.contains("error"));
+        let shown = self.output(Path::new("/"), &["scontrol", "show", "job", job]);
+        String::from_utf8_lossy(&shown.stdout).into_owned() + &about.collect::<Vec<_>>().join("\n")
+    }
+
     /// Waits until a job runs.
     pub fn wait_until_running(&self, job: &str) {
         let started = Instant::now();
@@ -78,14 +86,15 @@ impl Lab {
         }
     }
 
-    /// Waits for the end of a job and says how it ended. A job that was queued again would rest for two minutes: it need
-    /// not.
+    /// Waits for the end of a job and says how it ended. A job that was queued again rests for two minutes, so that its
+    /// nodes forget the credentials of before: some seconds do.
     pub fn end_of(&self, job: &str) -> String {
         let started = Instant::now();
         loop {
             let state = self.field(job, "JobState");
             match state.as_str() {
                 "PENDING" if self.field(job, "Restarts") != "0" => {
+                    thread::sleep(Duration::from_secs(4));
                     // It may have started meanwhile.
                     let _ =
                         self.output(Path::new("/"), &["scontrol", "update", &format!("JobId={job}"), "StartTime=now"]);

@@ -247,7 +247,9 @@ fn open_results(args: &Args, plan: &Plan) -> Result<(SetWriter, usize), StoreErr
 
 /// Ends the job: the ranks no longer know of each other where they are, so none of them could end by itself.
 fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
-    eprintln!("network_test: rank {}: {error}", world.rank());
+    // In one piece: all ranks may have something to say.
+    let message = format!("network_test: rank {}: {error}\n", world.rank());
+    let _ = std::io::stderr().write_all(message.as_bytes());
     world.abort(i32::from(exit::INTERNAL))
 }
 

@@ -85,7 +85,12 @@ impl Traffic {
     /// The list of modes: what each exchanges. Collective.
     fn of(plan: &Plan, wire: &Wire, me: Rank, damage: bool) -> Result<Self, TrafficError> {
         let longest = plan.config.longest().0 as usize;
-        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, Buffer::touched(longest, 0x33)?)?) };
+        let window = || -> Result<Window, TrafficError> {
+            let hint = "Open MPI 4 over TCP needs OMPI_MCA_osc=pt2pt in the environment";
+            let memory = Buffer::touched(longest, 0x33)?;
+            let window = Window::over(wire, memory);
+            Ok(window.map_err(|error| MpiError { text: format!("{} ({hint})", error.text), ..error })?)
+        };
         let exchange: Box<dyn Exchange> = match plan.mode {
             Mode::OneToOne | Mode::NoiseBlocking => Box::new(one_to_one::OneToOne),
             Mode::AsyncOneToOne | Mode::Noise => Box::new(async_one_to_one::AsyncOneToOne),
