@@ -130,15 +130,20 @@ require_rust() {
 install_rust() {
     has apt-cache || return 0
     local candidate
-    if apt-cache show rustup >/dev/null 2>&1; then
+    if [ -n "$(candidate_of rustup)" ]; then
         apt_install rustup && rustup default stable
         return
     fi
     # Distributions are often behind: their cargo is installed only where it is new enough.
-    candidate=$(apt-cache policy cargo 2>/dev/null | awk '/Candidate:/ { print $2 }' | sed 's/^[0-9]*://')
+    candidate=$(candidate_of cargo)
     if [ -n "$candidate" ] && version_at_least "$1" "$candidate"; then
         apt_install cargo
     fi
+}
+
+# candidate_of PACKAGE: the version that apt would install, without its epoch; nothing where others only mention it.
+candidate_of() {
+    apt-cache policy "$1" 2>/dev/null | awk '/Candidate:/ && $2 != "(none)" { sub(/^[0-9]*:/, "", $2); print $2 }'
 }
 
 no_rust() {
