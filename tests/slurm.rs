@@ -127,6 +127,7 @@ fn the_nightly_check_submits_itself_over_the_idle_nodes_and_keeps_results_by_dat
 #[test]
 fn a_long_run_stops_before_its_time_is_up_and_continues_by_itself_under_both_launchers() {
     let lab = Lab::up(4);
+    lab.slow_down("500us");
     // Side by side: most of the time they wait for Slurm, which looks every 30 seconds whose time is up.
     let jobs = [("mpirun", "--nodelist=n[0-1]"), ("srun", "--nodelist=n[2-3]")].map(|(launcher, nodes)| {
         let file = long_job(launcher);
@@ -148,7 +149,8 @@ fn a_long_run_stops_before_its_time_is_up_and_continues_by_itself_under_both_lau
     }
 }
 
-/// Takes longer than its minute, in steps of some seconds: an exchange takes about 15 us.
+/// Takes about a minute, however fast the machine is: 12 lengths, 2 directions, 1200 samples, each of which waits for an
+/// announcement and a message that are 1 ms late.
 fn long_job(launcher: &str) -> JobFile {
     JobFile::edited(
         "long.sbatch",
@@ -157,7 +159,7 @@ fn long_job(launcher: &str) -> JobFile {
             // As early as Slurm allows.
             ("#SBATCH --signal=", "B:USR1@55"),
             ("launcher=", launcher),
-            ("measure=", "(--timing receive --lengths 0,1,2,3,4,5,6,7,8,9,10,11 -n 120000)"),
+            ("measure=", "(--timing receive --lengths 0,1,2,3,4,5,6,7,8,9,10,11 -n 1200)"),
         ],
     )
 }

@@ -40,14 +40,26 @@ impl Lab {
     }
 
     fn lab(&self) -> Command {
+        self.script("slurm/lab")
+    }
+
+    fn script(&self, name: &str) -> Command {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", "120"]);
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/slurm/lab"));
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name));
         command
             .env("SLURM_LAB_RUN", self.state())
             .env("VC_NAME", "labtest")
             .env("VC_RUN", self.folder.path().join("hosts"));
         command
+    }
+
+    /// Makes every message late by `delay` on each of the two cables that it passes.
+    pub fn slow_down(&self, delay: &str) {
+        let mut command = self.script("vcluster/vcluster");
+        let output =
+            command.args(["fault", "base", &format!("delay={delay}")]).output().expect("timeout can be started");
+        assert!(output.status.success(), "{output:?}");
     }
 
     /// Runs a command on the head node, in `folder`.
