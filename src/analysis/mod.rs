@@ -5,5 +5,7 @@
 
 pub mod blocks;
 pub mod cluster;
+pub mod diagnose;
 pub mod distribution;
+pub mod groups;
 pub mod merge;

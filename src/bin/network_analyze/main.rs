@@ -5,6 +5,7 @@
 
 mod cluster;
 mod convert;
+mod diagnose;
 mod expand;
 mod failure;
 mod info;
@@ -56,6 +57,7 @@ subcommands! {
     view::View,
     convert::Convert,
     merge::Merge,
+    diagnose::Diagnose,
 }
 
 fn main() -> ExitCode {

@@ -1,0 +1,156 @@
+//! Runs as the detector sees them: hosts instead of ranks, logarithms instead of seconds, and each pair of hosts split
+//! into what both directions have in common and what tells them apart.
+//!
+//! In: the median of every cell, read length by length. Out: [`Folded`]. A fault that multiplies a time becomes a term
+//! of a sum here; whatever the network's structure does to both directions alike is in one half only.
+
+use rayon::prelude::*;
+
+use crate::{
+    record::{BoxError, Run, Statistic},
+    stats::median,
+    units::{Bytes, Hosts, Rank},
+};
+
+/// A square of numbers over pairs of hosts, `[source][destination]`; missing ones and the diagonal are NaN.
+#[derive(Clone, Debug)]
+pub struct Square {
+    side: usize,
+    values: Vec<f32>,
+}
+
+impl Square {
+    /// All missing.
+    pub fn missing(side: usize) -> Self {
+        Self { side, values: vec![f32::NAN; side * side] }
+    }
+
+    /// Number of rows and of columns.
+    pub fn side(&self) -> usize {
+        self.side
+    }
+
+    /// The values of one row, `[column]`.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.side..][..self.side]
+    }
+
+    /// All rows, to be changed.
+    pub fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut [f32]> {
+        self.values.par_chunks_mut(self.side.max(1))
+    }
+
+    /// One value.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.side + column].into()
+    }
+
+    /// Sets one value.
+    pub fn set(&mut self, row: usize, column: usize, value: f64) {
+        self.values[row * self.side + column] = value as f32;
+    }
+
+    /// The values above the diagonal that are there.
+    pub fn upper(&self) -> impl Iterator<Item = f64> {
+        self.upper_pairs().map(|(_, _, value)| value)
+    }
+
+    /// The values above the diagonal that are there, with their row and column.
+    pub fn upper_pairs(&self) -> impl Iterator<Item = (usize, usize, f64)> {
+        let of_row = |row: usize| {
+            let values = self.row(row).iter().enumerate().skip(row + 1);
+            values.filter(|(_, v)| !v.is_nan()).map(move |(column, v)| (row, column, f64::from(*v)))
+        };
+        (0..self.side).flat_map(of_row)
+    }
+}
+
+/// One mode of a run by hosts.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// Names, `[host]`.
+    pub names: Vec<String>,
+    /// Message lengths, ascending.
+    pub lengths: Vec<Bytes>,
+    /// Median over all pairs of hosts, seconds, `[length]`.
+    pub level: Vec<f64>,
+    /// What both directions of a pair have in common: the mean of their `ln(time / level)`; symmetric; `[length]`.
+    pub mean: Vec<Square>,
+    /// What tells them apart: half the difference of their `ln(time / level)`, row minus column; antisymmetric;
+    /// `[length]`. Missing where one direction is.
+    pub half: Vec<Square>,
+}
+
+impl Folded {
+    /// Number of hosts.
+    pub fn hosts(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Of a statistic of `run`, without the ranks for which `is_left_out` (their hosts keep the others).
+    pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
+        let hosts = &run.header().hosts;
+        let count = hosts.count();
+        let (mut level, mut mean, mut half) = (Vec::new(), Vec::new(), Vec::new());
+        let mut values = vec![f64::NAN; run.ranks() * run.ranks()];
+        for index in 0..run.lengths().len() {
+            run.read_rows(statistic, index, 0..run.ranks(), &mut values)?;
+            let (middle, logarithms) = fold(&values, hosts, is_left_out);
+            let (of_both, of_one) = split(&logarithms, count);
+            level.push(middle);
+            mean.push(of_both);
+            half.push(of_one);
+        }
+        Ok(Self { names: hosts.names().to_vec(), lengths: run.lengths().to_vec(), level, mean, half })
+    }
+
+    /// `ln(time / level)` from one host to another.
+    pub fn from_to(&self, length: usize, source: usize, destination: usize) -> f64 {
+        let half = self.half[length].at(source, destination);
+        self.mean[length].at(source, destination) + if half.is_nan() { 0.0 } else { half }
+    }
+}
+
+/// The median time between hosts, and `ln(time / median)` of every ordered pair of hosts: the middle one of the pairs of
+/// their ranks.
+fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> (f64, Square) {
+    let (ranks, count) = (hosts.ranks(), hosts.count());
+    let mut square = Square::missing(count);
+    let is_there = |rank: &&Rank| !is_left_out[**rank];
+    square.rows_mut().enumerate().for_each(|(source, row)| {
+        let mut cells = Vec::new();
+        for (destination, value) in row.iter_mut().enumerate().filter(|(destination, _)| *destination != source) {
+            cells.clear();
+            for &from in hosts.ranks_of(source).iter().filter(is_there) {
+                let times = hosts.ranks_of(destination).iter().filter(is_there).map(|&to| values[from * ranks + to]);
+                cells.extend(times.filter(|time| *time > 0.0 && time.is_finite()).map(f64::ln));
+            }
+            *value = if cells.len() == 1 { cells[0] as f32 } else { median(&mut cells) as f32 };
+        }
+    });
+    let mut present: Vec<f32> = square.values.iter().copied().filter(|value| !value.is_nan()).collect();
+    if present.is_empty() {
+        return (f64::NAN, square);
+    }
+    let half = present.len() / 2;
+    let middle = *present.select_nth_unstable_by(half, f32::total_cmp).1;
+    square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
+    (f64::from(middle).exp(), square)
+}
+
+/// What both directions have in common, and what tells them apart.
+fn split(logarithms: &Square, count: usize) -> (Square, Square) {
+    let (mut mean, mut half) = (Square::missing(count), Square::missing(count));
+    mean.rows_mut().zip(half.rows_mut()).enumerate().for_each(|(i, (mean, half))| {
+        for j in (0..count).filter(|j| *j != i) {
+            let (there, back) = (logarithms.values[i * count + j], logarithms.values[j * count + i]);
+            half[j] = (there - back) / 2.0;
+            mean[j] = match (there.is_nan(), back.is_nan()) {
+                (false, false) => (there + back) / 2.0,
+                (true, _) => back,
+                (_, true) => there,
+            };
+        }
+    });
+    (mean, half)
+}

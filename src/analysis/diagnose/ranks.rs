@@ -1,0 +1,99 @@
+//! Ranks that are slower than the others on their host.
+//!
+//! In: the median of every cell. Out: effects of ranks, in the form of hosts' effects. A rank is compared with the ranks
+//! beside it, toward the same partner: whatever the network does, it does to all of them.
+
+use rayon::prelude::*;
+
+use super::{
+    evidence::Effects,
+    robust::{median_of, scatter_about_zero},
+};
+use crate::{
+    record::{BoxError, Run, Statistic},
+    stats::median,
+    units::Hosts,
+};
+
+/// Least standard deviation of noise that is believed, as a share of a time.
+const LEAST_NOISE: f64 = 0.004;
+
+/// Effects of ranks, `[length]`; `None` where no host has more than one.
+pub fn effects(run: &dyn Run, statistic: Statistic) -> Result<Option<Vec<Effects>>, BoxError> {
+    let hosts = &run.header().hosts;
+    let ranks = hosts.ranks();
+    if ranks == hosts.count() || hosts.count() < 2 {
+        return Ok(None);
+    }
+    let mut values = vec![f64::NAN; ranks * ranks];
+    let mut effects = Vec::new();
+    for index in 0..run.lengths().len() {
+        run.read_rows(statistic, index, 0..ranks, &mut values)?;
+        let send = contrasts(hosts, |rank, partner| values[rank * ranks + partner]);
+        let receive = contrasts(hosts, |rank, partner| values[partner * ranks + rank]);
+        effects.push(combine(&send, &receive));
+    }
+    Ok(Some(effects))
+}
+
+/// Differences of a rank from the middle of its host, over partners.
+struct Contrast {
+    effect: f64,
+    noise: f64,
+    cells: usize,
+}
+
+fn contrasts(hosts: &Hosts, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Contrast> {
+    let ranks = hosts.ranks();
+    let of_host = |host: usize| -> Vec<(usize, Contrast)> {
+        let own = hosts.ranks_of(host);
+        // The middle of two is half way to the slow one.
+        let scale = if own.len() == 2 { 2.0 } else { 1.0 };
+        let mut differences = vec![Vec::with_capacity(ranks); own.len()];
+        let mut scratch = Vec::new();
+        for partner in (0..ranks).filter(|partner| own.len() > 1 && hosts.host_of(*partner) != host) {
+            let logarithm = |rank: usize| {
+                let time = time(rank, partner);
+                if time > 0.0 && time.is_finite() { time.ln() } else { f64::NAN }
+            };
+            let middle = median_of(own.iter().map(|rank| logarithm(*rank)), &mut scratch);
+            if scratch.iter().any(|value| value.is_nan()) {
+                continue;
+            }
+            for (differences, rank) in differences.iter_mut().zip(own) {
+                differences.push(scale * (logarithm(*rank) - middle));
+            }
+        }
+        let contrast = |mut differences: Vec<f64>| {
+            let effect = median(&mut differences);
+            let cells = differences.len();
+            differences.iter_mut().for_each(|value| *value -= effect);
+            Contrast { effect, noise: scatter_about_zero(&mut differences), cells }
+        };
+        own.iter().copied().zip(differences.into_iter().map(contrast)).collect()
+    };
+    let mut all: Vec<(usize, Contrast)> = (0..hosts.count()).into_par_iter().flat_map_iter(of_host).collect();
+    all.sort_unstable_by_key(|(rank, _)| *rank);
+    all.into_iter().map(|(_, contrast)| contrast).collect()
+}
+
+fn combine(send: &[Contrast], receive: &[Contrast]) -> Effects {
+    let noise = |contrasts: &[Contrast]| {
+        let usable = contrasts.iter().filter(|contrast| contrast.cells > 2).map(|contrast| contrast.noise);
+        median(&mut usable.collect::<Vec<_>>()).max(LEAST_NOISE)
+    };
+    let (send_noise, receive_noise) = (noise(send), noise(receive));
+    let error = |contrast: &Contrast, noise: f64| match contrast.cells {
+        0..=2 => f64::INFINITY,
+        cells => 1.2533 * noise / (cells as f64).sqrt(),
+    };
+    let number = |value: f64| if value.is_nan() { 0.0 } else { value };
+    let pairs = || send.iter().zip(receive);
+    let errors: Vec<f64> = pairs().map(|(s, r)| error(s, send_noise).hypot(error(r, receive_noise)) / 2.0).collect();
+    Effects {
+        common: pairs().map(|(s, r)| (number(s.effect) + number(r.effect)) / 2.0).collect(),
+        side: pairs().map(|(s, r)| (number(s.effect) - number(r.effect)) / 2.0).collect(),
+        common_error: errors.clone(),
+        side_error: errors,
+    }
+}

@@ -1,0 +1,73 @@
+//! Groups whose way to all others is slow.
+//!
+//! In: the blocks of a [`Fit`]. Out: the effect of every group at every length, in the form of hosts' effects: what
+//! groups do to each other is taken apart as what hosts do to each other is, by differences of rows of blocks.
+
+use super::{
+    evidence::Effects,
+    model::{Fit, members},
+};
+use crate::stats::median;
+
+/// Least share of a time by which healthy groups are believed to differ.
+const USUAL_DIFFERENCE: f64 = 0.01;
+
+/// Groups from which on one other group may be at fault as well.
+const MANY_GROUPS: usize = 6;
+
+/// Least difference of a way between groups from those inside them.
+const LEAST_STEP: f64 = 0.02;
+
+/// Effects of groups, `[length]`; `None` where there are too few groups to tell: with two, a slow way of one is a slow
+/// way of the other.
+pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
+    if fit.groups < 3 {
+        return None;
+    }
+    let members = members(&fit.group, fit.groups);
+    Some(
+        (0..fit.lengths.len())
+            .map(|length| {
+                let of = &fit.lengths[length];
+                let common = two_way(&of.block, fit.groups);
+                let side: Vec<f64> = members
+                    .iter()
+                    .map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()))
+                    .collect();
+                let middle = median(&mut side.clone());
+                let error = |noise: f64, hosts: &[usize]| {
+                    let cells: usize = hosts.iter().map(|host| fit.cells[length][*host]).sum();
+                    (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
+                };
+                Effects {
+                    common_error: members.iter().map(|hosts| error(of.noise, hosts)).collect(),
+                    side_error: members.iter().map(|hosts| error(of.side_noise, hosts)).collect(),
+                    common,
+                    side: side.into_iter().map(|value| value - middle).collect(),
+                }
+            })
+            .collect(),
+    )
+}
+
+/// By how much the way from each group to others is slower than those of other groups, `[group]`.
+///
+/// Toward each other group, the group is compared with the slowest of the rest (the second slowest where there are
+/// many, because another one may be at fault as well): what is no farther than others are from each other is not at fault,
+/// however near its neighbours are. The middle over those other groups counts.
+fn two_way(block: &[f64], groups: usize) -> Vec<f64> {
+    // Two parts of what is one group in truth have no way between them that others could be compared with.
+    let is_way = |h: usize, k: usize| {
+        let inside = median(&mut [block[h * groups + h], block[k * groups + k]]);
+        inside.is_nan() || block[h * groups + k] > inside + LEAST_STEP
+    };
+    let skipped = usize::from(groups >= MANY_GROUPS);
+    let beyond = |g: usize, k: usize| {
+        let others = (0..groups).filter(|h| *h != g && *h != k && is_way(*h, k));
+        let mut ways: Vec<f64> = others.map(|h| block[h * groups + k]).filter(|way| !way.is_nan()).collect();
+        ways.sort_unstable_by(|a, b| b.total_cmp(a));
+        ways.get(skipped.min(ways.len().saturating_sub(1))).map_or(f64::NAN, |way| block[g * groups + k] - way)
+    };
+    let of = |g: usize| median(&mut (0..groups).filter(|k| *k != g).map(|k| beyond(g, k)).collect::<Vec<_>>());
+    (0..groups).map(of).map(|value| if value.is_nan() { 0.0 } else { value }).collect()
+}

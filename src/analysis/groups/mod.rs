@@ -1,0 +1,6 @@
+//! Which hosts are near each other, found in the data.
+
+mod infer;
+pub mod spectral;
+
+pub use infer::{Band, absorb, infer, refine};
