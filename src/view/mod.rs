@@ -8,6 +8,7 @@ mod colour;
 pub mod heatmap;
 pub mod info;
 pub mod regions;
+pub mod report;
 mod scale;
 mod table;
 

@@ -11,6 +11,7 @@ mod info;
 mod input;
 mod merge;
 mod output;
+mod report;
 mod terminal;
 mod view;
 
@@ -56,6 +57,7 @@ subcommands! {
     view::View,
     convert::Convert,
     merge::Merge,
+    report::Report,
 }
 
 fn main() -> ExitCode {

@@ -1,0 +1,146 @@
+//! The data of a report: pieces of bytes, deflated, as text in elements that no browser runs or shows.
+//!
+//! In: a run, matrix by matrix. Out: elements `<script type="text/plain" id="cN">`, which the page's script takes when
+//! it needs them, and their numbers, for the description at the page's end. Holds some matrices of codes, never a run.
+
+use std::io::{self, Write};
+
+use base64::{engine::general_purpose::STANDARD, write::EncoderWriter};
+use flate2::{Compression, write::DeflateEncoder};
+
+use super::{
+    codes::{self, Code, ERRORS, Grid, Residuals, Typical},
+    description::Codes,
+};
+use crate::{
+    analysis::distribution::spread,
+    record::{BoxError, Clustered, NO_SET, Run, State, Statistic},
+};
+
+/// Lengths that are looked at to find out what is typical of a pair.
+const TYPICAL_LENGTHS: usize = 9;
+
+/// Cells of a matrix that are looked at to choose the error.
+const SAMPLED_CELLS: usize = 1 << 16;
+
+/// Bits that a value may take after compression when there are many; see [`bits_per_value`].
+const FEWEST_BITS: f64 = 2.4;
+
+/// Bytes that a small report may take anyway.
+const FREE_BYTES: usize = 900_000;
+
+/// How many bits each of so many values may take: few values may be exact, many must be small.
+pub fn bits_per_value(values: usize) -> f64 {
+    (8.0 * FREE_BYTES as f64 / values.max(1) as f64).max(FEWEST_BITS)
+}
+
+/// Writes numbered pieces of data.
+pub struct Chunks<'a> {
+    out: &'a mut dyn Write,
+    count: usize,
+}
+
+impl<'a> Chunks<'a> {
+    /// Into `out`, none yet.
+    pub fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, count: 0 }
+    }
+
+    /// Writes a piece, and returns its number.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write!(self.out, "<script type=\"text/plain\" id=\"c{}\">", self.count)?;
+        let mut encoder = DeflateEncoder::new(EncoderWriter::new(&mut self.out, &STANDARD), Compression::default());
+        encoder.write_all(bytes)?;
+        encoder.finish()?.finish()?;
+        writeln!(self.out, "</script>")?;
+        self.count += 1;
+        Ok(self.count - 1)
+    }
+
+    /// All matrices of a statistic, in at most about `bits` per value.
+    pub fn statistic(&mut self, run: &dyn Run, statistic: Statistic, bits: f64) -> Result<Codes, BoxError> {
+        let ranks = run.ranks();
+        let error = choose_error(run, statistic, bits)?;
+        let grid = Grid::within(error);
+        let read = |length| Ok::<_, BoxError>(encode(grid, run.matrix(statistic, length)?.values()));
+        let looked_at: Result<Vec<_>, _> = spread(run.lengths().len(), TYPICAL_LENGTHS).into_iter().map(read).collect();
+        let of_cell = Typical::of(&looked_at?).of_cell;
+        let mut bases = Residuals::default();
+        // A distance is shifted so that it looks like a code whose neighbourhood was to be expected.
+        of_cell.iter().for_each(|distance| bases.push((i32::from(*distance) + SHIFT) as Code, SHIFT));
+        let mut kept = Codes { base: self.write(&bases.into_bytes())?, ..Codes::new(statistic, grid.step, error) };
+        for length in 0..run.lengths().len() {
+            let codes = read(length)?;
+            let middle = codes::middle(&codes);
+            let mut residuals = Residuals::default();
+            for (code, distance) in codes.iter().zip(&of_cell) {
+                residuals.push(*code, i32::from(middle) + i32::from(*distance));
+            }
+            kept.chunks.push(self.write(&residuals.into_bytes())?);
+            kept.middles.push(middle);
+            kept.spans.push(codes::span(&codes, ranks));
+        }
+        Ok(kept)
+    }
+
+    /// The states of the cells of every length, where they say more than that cells were measured.
+    pub fn states(&mut self, run: &dyn Run) -> Result<Vec<Option<usize>>, BoxError> {
+        let ranks = run.ranks();
+        let mut states = vec![State::Measured; ranks * ranks];
+        let write = |length| {
+            run.read_states(length, 0..ranks, &mut states)?;
+            if states.iter().all(|state| matches!(state, State::Measured | State::Precise)) {
+                return Ok(None);
+            }
+            let bytes: Vec<u8> = states.iter().map(|state| state.id().unsigned_abs()).collect();
+            Ok(Some(self.write(&bytes)?))
+        };
+        (0..run.lengths().len()).map(write).collect()
+    }
+
+    /// The set of every pair in every range of an archive: numbers of two bytes, low bytes before high ones; 0 is no
+    /// set, and numbers that do not fit are taken modulo 65,535: only whether neighbours differ is looked at.
+    pub fn sets(&mut self, archive: &Clustered) -> io::Result<Vec<usize>> {
+        let number = |set: u32| if set == NO_SET { 0 } else { (set % 65_535 + 1) as u16 };
+        let write = |part: &crate::record::Part| {
+            let low = part.sets.iter().map(|set| number(*set).to_le_bytes()[0]);
+            let high = part.sets.iter().map(|set| number(*set).to_le_bytes()[1]);
+            self.write(&low.chain(high).collect::<Vec<u8>>())
+        };
+        archive.parts().iter().map(write).collect()
+    }
+}
+
+/// Makes distances of pairs positive. The script knows it, too.
+const SHIFT: i32 = 32_770;
+
+fn encode(grid: Grid, values: &[f64]) -> Vec<Code> {
+    values.iter().map(|value| grid.code(*value)).collect()
+}
+
+/// The finest error at which a sample of the cells takes no more than `bits` per value; else the coarsest.
+fn choose_error(run: &dyn Run, statistic: Statistic, bits: f64) -> Result<f64, BoxError> {
+    let ranks = run.ranks();
+    let rows = spread(ranks, (SAMPLED_CELLS / ranks.max(1)).clamp(2, ranks.max(2)));
+    let mut sample = Vec::new();
+    for length in spread(run.lengths().len(), TYPICAL_LENGTHS) {
+        let mut values = vec![f64::NAN; rows.len() * ranks];
+        for (row, part) in rows.iter().zip(values.chunks_mut(ranks)) {
+            run.read_rows(statistic, length, *row..*row + 1, part)?;
+        }
+        sample.push(values);
+    }
+    let needs = |error: f64| {
+        let codes: Vec<_> = sample.iter().map(|values| encode(Grid::within(error), values)).collect();
+        let typical = Typical::of(&codes);
+        let mut residuals = Residuals::default();
+        for (codes, middle) in codes.iter().zip(&typical.of_length) {
+            for (code, distance) in codes.iter().zip(&typical.of_cell) {
+                residuals.push(*code, i32::from(*middle) + i32::from(*distance));
+            }
+        }
+        residuals.entropy()
+    };
+    let coarsest = ERRORS[ERRORS.len() - 1];
+    Ok(ERRORS.into_iter().find(|error| needs(*error) <= bits).unwrap_or(coarsest))
+}

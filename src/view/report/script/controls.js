@@ -1,0 +1,149 @@
+// The form above the pictures, the search for hosts, and the keys.
+
+function fillChoices() {
+  byId("run").replaceChildren(...shownRuns.map((each, number) => new Option(`${each.name} (${each.mode})`, number)));
+  byId("run-choice").hidden = shownRuns.length < 2;
+}
+
+// Shows in the form what the view is.
+function updateControls() {
+  const { statistics, lengths, base, order, groups, hosts, ranks, parts } = run();
+  byId("statistic").replaceChildren(...statistics.map(({ name, meaning }) => Object.assign(new Option(name, name), { title: meaning })));
+  for (const id of ["length", "from", "to"]) byId(id).max = Math.max(0, lengths.length - 1);
+  for (const input of document.querySelectorAll("[data-view]")) {
+    const value = view[input.dataset.view];
+    if (input.type === "checkbox") input.checked = Boolean(value);
+    else input.value = value;
+  }
+  const text = (index) => (lengths.length ? `${formatBytes(lengths[index])} bytes` : "");
+  byId("length").setAttribute("aria-valuetext", text(view.length));
+  byId("length-text").textContent = text(view.length);
+  byId("window-text").textContent = `${text(view.from)} to ${text(view.to)}`;
+  byId("window").hidden = view.range !== "window";
+  byId("compare-choice").hidden = base === null;
+  byId("compare-text").textContent = base === null ? "" : `difference to ${runs[base].name}`;
+  byId("unit-choice").hidden = hosts.length === ranks;
+  byId("regions-choice").hidden = !parts.length;
+  byId("order").querySelector('[value="group"]').disabled = !order && !groups;
+  byId("hosts").replaceChildren(...run().labels.slice(0, 5000).map((label) => new Option("", label)));
+  for (const id of ["colours", "scale"]) byId(id).disabled = Boolean(baseRun());
+}
+
+const STRINGS = new Set(Object.keys(DEFAULTS).filter((name) => typeof DEFAULTS[name] === "string"));
+
+function listenToControls() {
+  for (const input of document.querySelectorAll("[data-view]")) {
+    input.addEventListener("input", () => {
+      const { view: name } = input.dataset;
+      view[name] = input.type === "checkbox" ? Number(input.checked) : STRINGS.has(name) ? input.value : Number(input.value);
+      if (name === "white") view.black = Math.max(view.black, view.white + 1);
+      if (name === "black") view.white = Math.min(view.white, view.black - 1);
+      if (name === "from") view.to = Math.max(view.to, view.from);
+      if (name === "to") view.from = Math.min(view.from, view.to);
+      if (name === "run") Object.assign(view, { length: -1, to: -1, from: 0, zoom: "" });
+      show();
+    });
+  }
+  const actions = {
+    play: togglePlay,
+    whole: () => matrix.grid.look(0, 0, matrix.layer.width, matrix.layer.height),
+    closer: () => matrix.grid.zoom(1.6),
+    farther: () => matrix.grid.zoom(1 / 1.6),
+    picture: savePicture,
+    table: saveTable,
+    theme: toggleTheme,
+    help: () => byId("keys").showModal(),
+  };
+  for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", () => action());
+  byId("search").addEventListener("change", search);
+  byId("matrix").addEventListener("keydown", matrixKey);
+  document.addEventListener("keydown", anyKey);
+}
+
+// Finds a host or a rank by name, by a part of a name, or by number.
+function search() {
+  const text = byId("search").value.trim();
+  if (!text) return;
+  const { labels, hosts, ranksOfHost, ranks } = run();
+  const host = hosts.indexOf(text);
+  const part = (label) => label.toLowerCase().includes(text.toLowerCase());
+  const rank = [labels.indexOf(text), host >= 0 ? ranksOfHost[host][0] : -1, labels.findIndex(part), /^\d+$/.test(text) && Number(text) < ranks ? Number(text) : -1].find((found) => found >= 0);
+  byId("search-answer").textContent = rank === undefined ? `no host or rank is called \u201c${text}\u201d` : "";
+  if (rank === undefined) return;
+  view.source = rank;
+  if (view.destination === rank) view.destination = rank === 0 ? Math.min(1, ranks - 1) : 0;
+  show({ reveal: true });
+}
+
+let playing = false;
+
+async function togglePlay() {
+  playing = !playing;
+  byId("play").textContent = playing ? "\u23f8 Pause" : "\u25b6 Play";
+  while (playing) {
+    view.length = (view.length + 1) % run().lengths.length;
+    const shown = show();
+    await Promise.all([shown, new Promise((after) => setTimeout(after, 160))]);
+  }
+}
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const isDark = (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  root.dataset.theme = isDark ? "light" : "dark";
+  show();
+}
+
+// Moves the picked cell by units of the picture.
+function step(rows, columns) {
+  const move = (rank, by) => matrix.units[clamp(placeOf(rank) + by, 0, matrix.units.length - 1)].ranks[0];
+  if (rows) view.source = move(view.source, rows);
+  if (columns) view.destination = move(view.destination, columns);
+  show({ reveal: true });
+}
+
+const MATRIX_KEYS = {
+  ArrowUp: () => step(-1, 0),
+  ArrowDown: () => step(1, 0),
+  ArrowLeft: () => step(0, -1),
+  ArrowRight: () => step(0, 1),
+  "+": () => matrix.grid.zoom(1.6),
+  "=": () => matrix.grid.zoom(1.6),
+  "-": () => matrix.grid.zoom(1 / 1.6),
+  0: () => matrix.grid.look(0, 0, matrix.layer.width, matrix.layer.height),
+};
+
+function matrixKey(event) {
+  const action = MATRIX_KEYS[event.key];
+  if (!action || event.ctrlKey || event.altKey || event.metaKey || !matrix.layer) return;
+  event.preventDefault();
+  action();
+}
+
+const stepLength = (by) => {
+  view.length = clamp(view.length + by, 0, run().lengths.length - 1);
+  show();
+};
+
+const ANY_KEYS = {
+  "[": () => stepLength(-1),
+  "]": () => stepLength(1),
+  PageUp: () => stepLength(-1),
+  PageDown: () => stepLength(1),
+  p: togglePlay,
+  r: () => ((view.line = "row"), show()),
+  c: () => ((view.line = "column"), show()),
+  l: () => ((view.scale = view.scale === "log" ? "linear" : "log"), show()),
+  g: () => ((view.colours = view.colours === "grey" ? "perceptual" : "grey"), show()),
+  "/": () => byId("search").focus(),
+  "?": () => byId("keys").showModal(),
+};
+
+function anyKey(event) {
+  const isTyping = event.target.matches?.("input:not([type=range]):not([type=checkbox]), select, textarea");
+  const action = ANY_KEYS[event.key];
+  if (!action || isTyping || event.ctrlKey || event.altKey || event.metaKey || byId("keys").open) return;
+  if (!run().lengths.length) return;
+  event.preventDefault();
+  action();
+}

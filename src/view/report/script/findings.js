@@ -1,0 +1,149 @@
+// What is wrong: as text with buttons that lead to the place, and as marks on the matrix.
+
+// The ranks that a name means: those of a host, or one rank.
+function ranksNamed(name, of) {
+  const host = of.hosts.indexOf(name);
+  if (host >= 0) return of.ranksOfHost[host];
+  const rank = of.labels.indexOf(name);
+  return rank >= 0 ? [rank] : [];
+}
+
+const VERDICTS = {
+  healthy: ["Healthy", "No host, link or group stands out."],
+  findings: ["Findings", ""],
+  invalid: ["No verdict", "The run does not allow one."],
+};
+
+const titleOf = ({ kind, hosts, direction }) => {
+  const names = hosts.length > 4 ? `${hosts.slice(0, 3).join(", ")} and ${hosts.length - 3} more` : hosts.join(kind === "link" ? " \u2192 " : ", ");
+  const way = { send: " when sending", receive: " when receiving" }[kind === "link" ? "" : direction] ?? "";
+  return `${kind} ${names}${way}`;
+};
+
+function figuresOf(finding) {
+  const facts = [finding.symptom];
+  if (finding.ratio > 0) facts.push(`${finding.ratio.toPrecision(3)} times the expected time`);
+  if (finding.extra_seconds > 0) facts.push(`${formatSeconds(finding.extra_seconds)} more`);
+  if (finding.lengths) facts.push(`at ${[...new Set(finding.lengths)].map(formatBytes).join(" to ")} bytes`);
+  if (finding.cells) facts.push(`${finding.cells.slow} of ${finding.cells.of} cells`);
+  if (finding.confidence > 0) facts.push(`confidence ${finding.confidence >= 0.9995 ? "> 99.9 %" : formatShare(finding.confidence)}`);
+  return facts.join(" \u00b7 ");
+}
+
+function showVerdict() {
+  const { diagnosis, notices, lengths, planned } = run();
+  const box = byId("verdict");
+  const [heading, text] = diagnosis ? (VERDICTS[diagnosis.verdict] ?? VERDICTS.invalid) : ["Not diagnosed", "The pictures show what was measured; nothing was judged."];
+  const findings = diagnosis?.findings ?? [];
+  const count = findings.length ? `${findings.length} ${findings.length === 1 ? "finding" : "findings"}` : heading;
+  box.className = diagnosis?.verdict ?? "none";
+  const items = findings.map((finding, number) =>
+    element("li", {},
+      element("button", { type: "button", className: "finding", onclick: () => goTo(finding) },
+        element("span", { className: "number", textContent: String(number + 1) }),
+        element("strong", { textContent: titleOf(finding) })),
+      element("p", { className: "figures", textContent: figuresOf(finding) }),
+      element("p", { textContent: finding.explanation ?? "" })));
+  const warnings = [...notices];
+  if (lengths.length < planned && !notices.some((notice) => notice.includes("unfinished"))) {
+    warnings.push(`unfinished: ${lengths.length} message lengths of ${planned} that were planned`);
+  }
+  box.replaceChildren(
+    element("h2", { textContent: count }),
+    ...(text ? [element("p", { textContent: text })] : []),
+    ...(items.length ? [element("ol", { className: "findings" }, ...items)] : []),
+    ...warnings.map((warning) => element("p", { className: "notice", textContent: warning })));
+}
+
+// Shows the matrix where a finding is seen best: at its last length, with its row, column or cell picked.
+function goTo({ kind, hosts, direction, lengths, symptom }) {
+  const of = run();
+  const named = hosts.map((name) => ranksNamed(name, of)).filter((ranks) => ranks.length);
+  const at = lengths ? of.lengths.findLastIndex((length) => length <= lengths[1]) : -1;
+  if (at >= 0) view.length = at;
+  if (symptom === "jitter" && of.statistic("deviation")) view.statistic = "deviation";
+  else if (of.statistic("median")) view.statistic = "median";
+  if (named.length) {
+    const own = named[0][0];
+    const other = kind === "link" && named[1] ? named[1][0] : of.labels.findIndex((_, rank) => !named[0].includes(rank));
+    const isColumn = direction === "receive" && kind !== "link";
+    [view.source, view.destination] = isColumn ? [Math.max(other, 0), own] : [own, Math.max(other, 0)];
+    view.line = isColumn ? "column" : "row";
+  }
+  show({ reveal: named.length > 0, isClose: kind === "link" });
+  byId("matrix").focus({ preventScroll: true });
+  byId("viewer").scrollIntoView({ behavior: "smooth", block: "start" });
+}
+
+// First place and number of places of every run of neighbouring units that any of these ranks is in.
+function stretches(ranks) {
+  const wanted = new Set(ranks);
+  const found = [];
+  matrix.units.forEach((unit, place) => {
+    if (!unit.ranks.some((rank) => wanted.has(rank))) return;
+    const last = found.at(-1);
+    if (last && last.first + last.count === place) last.count++;
+    else found.push({ first: place, count: 1 });
+  });
+  return found;
+}
+
+function drawMarks(context, grid) {
+  const findings = view.marks ? (run().diagnosis?.findings ?? []) : [];
+  const size = grid.size();
+  const count = matrix.units.length;
+  const box = (row, column, rows, columns) => {
+    const { x, y } = grid.at(column, row);
+    context.strokeRect(x - 1, y - 1, columns * size.x + 2, rows * size.y + 2);
+  };
+  context.save();
+  context.strokeStyle = themeText("--mark");
+  context.lineWidth = 2;
+  findings.forEach(({ kind, hosts, direction }, number) => {
+    const named = hosts.map((name) => stretches(ranksNamed(name, run())));
+    if (kind === "fabric" || !named.flat().length) return;
+    if (kind === "link" && named.length === 2) {
+      for (const row of named[0]) for (const column of named[1]) drawLinkMark(context, grid, row, column, direction);
+    } else {
+      context.setLineDash([6, 4]);
+      for (const { first, count: own } of stretches(hosts.flatMap((name) => ranksNamed(name, run())))) {
+        if (direction !== "receive") box(first, 0, own, count);
+        if (direction !== "send") box(0, first, count, own);
+      }
+      context.setLineDash([]);
+    }
+    const place = named.flat()[0].first;
+    drawNumber(context, grid, number + 1, direction === "receive" ? null : place, kind === "link" ? named[1]?.[0]?.first : direction === "receive" ? place : null);
+  });
+  context.restore();
+}
+
+function drawLinkMark(context, grid, row, column, direction) {
+  const size = grid.size();
+  const ring = (r, c) => {
+    const { x, y } = grid.at(c, r);
+    const radius = Math.max(8, Math.hypot(size.x, size.y));
+    context.beginPath();
+    context.arc(x + size.x / 2, y + size.y / 2, radius, 0, 2 * Math.PI);
+    context.stroke();
+  };
+  if (direction !== "receive") ring(row.first, column.first);
+  if (direction !== "send") ring(column.first, row.first);
+}
+
+// The finding's number: at the left of its row, at the top of its column, or beside its cell.
+function drawNumber(context, grid, number, row, column) {
+  const [plot, size] = [grid.plot(), grid.size()];
+  const at = grid.at(column ?? 0, row ?? 0);
+  const x = column === null ? plot.left + 10 : at.x + size.x / 2 + (row === null ? 0 : 20);
+  const y = row === null ? plot.top + 10 : at.y + size.y / 2;
+  context.fillStyle = themeText("--mark");
+  context.beginPath();
+  context.arc(x, y, 8, 0, 2 * Math.PI);
+  context.fill();
+  context.fillStyle = themeText("--mark-ink");
+  context.font = `bold 11px ${FONT}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(String(number), x, y + 0.5);
+}

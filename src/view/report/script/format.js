@@ -1,0 +1,51 @@
+// Numbers and lengths for people, as the programs print them.
+
+const TIME_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]];
+
+// Three significant digits and the unit that fits.
+function formatSeconds(value) {
+  if (Number.isNaN(value)) return "missing";
+  if (value === 0) return "0 s";
+  const size = Math.abs(value);
+  const [scale, unit] = TIME_UNITS.find(([limit]) => size >= limit * 0.9995) ?? TIME_UNITS.at(-1);
+  const scaled = value / scale;
+  const decimals = Math.abs(scaled) >= 99.95 ? 0 : Math.abs(scaled) >= 9.995 ? 1 : 2;
+  return `${scaled.toFixed(decimals)} ${unit}`;
+}
+
+function formatValue(statistic, value) {
+  if (statistic.unit === "s" || Number.isNaN(value)) return formatSeconds(value);
+  return String(Math.round(value));
+}
+
+// 65536 is 64K, 65537 is 65537.
+function formatBytes(bytes) {
+  for (const [power, unit] of [[40, "T"], [30, "G"], [20, "M"], [10, "K"]]) {
+    if (bytes >= 2 ** power && bytes % 2 ** power === 0) return `${bytes / 2 ** power}${unit}`;
+  }
+  return String(bytes);
+}
+
+// How far a value lies from another: `3.9 times`, or in percent where it is near.
+function formatRatio(ratio) {
+  if (!Number.isFinite(ratio)) return "";
+  if (ratio >= 1.995 || ratio <= 0.5) return `${ratio.toPrecision(3)} times`;
+  const percent = (ratio - 1) * 100;
+  return `${percent >= 0 ? "+" : "\u2212"}${Math.abs(percent).toFixed(1)} %`;
+}
+
+function formatShare(share) {
+  return `${+(100 * share).toPrecision(3)} %`;
+}
+
+// "node9" comes before "node10".
+const byName = new Intl.Collator("en", { numeric: true }).compare;
+
+// An element with properties and children; texts are never markup.
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+const byId = (id) => document.getElementById(id);

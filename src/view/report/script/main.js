@@ -1,0 +1,247 @@
+// Puts the parts together: whatever changes the view calls `show`, which paints the matrix at once, and the row, the
+// pair and the rest when they are ready.
+
+const timings = { opened: 0, frames: [] };
+let generation = 0;
+let detailKey = "";
+
+// Paints what the view says. `reveal`: the matrix moves to the picked cell, and nearer to it where it `isClose`.
+async function show({ reveal = false, isClose = false } = {}) {
+  const mine = ++generation;
+  const started = performance.now();
+  settle();
+  updateControls();
+  writeAddress();
+  if (!statistic() || !run().lengths.length) return showNothing();
+  byId("nothing").hidden = true;
+  byId("pictures").hidden = false;
+  const { units, layer } = await matrixLayer();
+  if (mine !== generation) return;
+  const isNewOrder = matrix.units !== units;
+  Object.assign(matrix, { units, layer, scale: chosenScale(layer) });
+  if (isNewOrder) matrix.outlines = null;
+  matrix.grid.show(layer, colourTable(matrix.scale, chosenMap(), valueOf));
+  if (reveal) revealPicked(isClose);
+  showAround(layer);
+  timings.frames.push(performance.now() - started);
+  if (timings.frames.length > 1000) timings.frames.shift();
+  timings.opened ||= performance.now();
+  await showDetails(mine, units);
+}
+
+function showNothing() {
+  byId("pictures").hidden = true;
+  byId("nothing").hidden = false;
+  document.documentElement.dataset.ready = "yes";
+}
+
+function revealPicked(isClose) {
+  const { grid } = matrix;
+  const wanted = 14 * Math.max(1, grid.layer.width / 400);
+  if (isClose && grid.size().x < 8) grid.zoom(Math.min(wanted, 14) / grid.size().x);
+  grid.reveal(placeOf(view.source), placeOf(view.destination));
+}
+
+// Everything that is said about the matrix.
+function showAround(layer) {
+  const summary = layer.summary();
+  byId("matrix-title").textContent = pictureTitle();
+  drawLegend(byId("legend"), matrix.scale);
+  drawHistogram(byId("histogram"), layer, matrix.scale);
+  const texts = [`${summary.present} ${view.unit === "host" && run().hosts.length < run().ranks ? "blocks" : "pairs"} have a value`];
+  if (summary.low) texts.push(`${textOfValue(valueOf(summary.low))} to ${textOfValue(valueOf(summary.high))}, median ${textOfValue(valueOf(summary.middle))}`);
+  byId("summary").textContent = texts.join(": ");
+  byId("missing").hidden = !summary.lost;
+  byId("missing-text").textContent = `${summary.lost} missing`;
+  const { error } = statistic();
+  byId("exactness").textContent = `Values are kept within ${formatShare(error)} of what was measured.`;
+  showPicked();
+}
+
+function showPicked() {
+  const [row, column] = [placeOf(view.source), placeOf(view.destination)];
+  const code = matrix.layer.codes[row * matrix.units.length + column];
+  byId("picked").textContent = describeCell(row, column, code, matrix.layer.summary()).join(", ");
+}
+
+// The parts that need other lengths than the shown one.
+async function showDetails(mine, units) {
+  const isCurrent = () => mine === generation;
+  matrix.outlines = await outlinesOf(units, view.length);
+  if (!isCurrent()) return;
+  if (matrix.outlines) matrix.grid.draw();
+  const key = [view.run, view.statistic, view.source, view.destination, view.line, view.order, view.unit, view.compare].join();
+  if (key !== detailKey) {
+    line.layer = await lineLayer(isCurrent, paintLine);
+    if (!line.layer) return;
+    pair.curves = (await pairCurves(isCurrent, (curves) => drawPair(byId("pair"), curves))) ?? pair.curves;
+    if (!isCurrent()) return;
+    detailKey = key;
+  }
+  paintLine(line.layer);
+  drawPair(byId("pair"), pair.curves);
+  describePair();
+  document.documentElement.dataset.ready = "yes";
+}
+
+function paintLine(layer) {
+  line.scale = lineScale(layer);
+  line.grid.show(layer, colourTable(line.scale, chosenMap(), valueOf));
+  const isRow = view.line === "row";
+  const label = matrix.units[placeOf(isRow ? view.source : view.destination)].label;
+  byId("line-title").textContent = `${isRow ? "from" : "to"} ${label} at all lengths`;
+  byId("line-legend").textContent = `${textOfValue(line.scale.at(0))} to ${textOfValue(line.scale.at(1))}`;
+}
+
+function describePair() {
+  const { labels, lengths } = run();
+  const title = `${labels[view.source]} \u2192 ${labels[view.destination]}`;
+  const band = bandOf(pair.curves);
+  byId("pair-title").textContent = title;
+  byId("pair-text").textContent = band ? `Line: ${view.statistic}. Band: ${band.name}.` : `Line: ${view.statistic}.`;
+  const curve = pair.curves[view.statistic] ?? [];
+  const said = lengths.map((length, k) => `${formatBytes(length)} bytes ${formatValue(statistic(), curve[k] ?? NaN)}`);
+  byId("pair").setAttribute("aria-label", `${view.statistic} ${title} by message length: ${said.join("; ")}`);
+}
+
+function showTip(lines, event) {
+  const tip = byId("tip");
+  tip.replaceChildren(...lines.map((text) => element("div", { textContent: text })));
+  tip.hidden = false;
+  const { width, height } = tip.getBoundingClientRect();
+  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - width - 8)}px`;
+  tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18}px`;
+}
+
+const hideTip = () => (byId("tip").hidden = true);
+
+function makeMatrix() {
+  const label = (place) => matrix.units[place].label;
+  matrix.grid = new Grid(byId("matrix"), {
+    margins: { left: 96, top: 82, right: 8, bottom: 22 },
+    rowLabel: label,
+    columnLabel: label,
+    hover: (row, column, event) => {
+      const code = matrix.layer.codes[row * matrix.units.length + column];
+      showTip(describeCell(row, column, code, matrix.layer.summary()), event);
+      if (code === LOST) run().states(view.length).then((states) => states && nameState(states, row, column, event));
+    },
+    leave: hideTip,
+    pick: (row, column) => {
+      view.source = matrix.units[row].ranks[0];
+      view.destination = matrix.units[column].ranks[0];
+      show();
+    },
+    moved: () => {
+      const { x, y, width } = matrix.grid.visible;
+      view.zoom = matrix.grid.isWhole() ? "" : [x, y, width].map((part) => +part.toFixed(2)).join();
+      writeAddress();
+    },
+    overlay: (context, grid) => {
+      drawOutlines(context, grid);
+      drawMarks(context, grid);
+      drawPicked(context, grid);
+    },
+  });
+}
+
+// Adds to the tip why a cell is missing.
+function nameState(states, row, column, event) {
+  if (baseRun() || byId("tip").hidden) return;
+  const [from, to] = [matrix.units[row].ranks, matrix.units[column].ranks];
+  const reason = description.states[states[from[0] * run().ranks + to[0]]] ?? "missing";
+  const lines = describeCell(row, column, LOST, matrix.layer.summary());
+  showTip([...lines.slice(0, -1), `missing: ${reason.replaceAll("_", " ")}`], event);
+}
+
+function makeLine() {
+  line.grid = new Grid(byId("line"), {
+    margins: { left: 62, top: 66, right: 8, bottom: 8 },
+    rowLabel: (row) => formatBytes(run().lengths[row]),
+    columnLabel: (column) => matrix.units[column].label,
+    hover: (length, place, event) => {
+      const own = placeOf(view.line === "row" ? view.source : view.destination);
+      const [row, column] = view.line === "row" ? [own, place] : [place, own];
+      const code = line.layer?.codes[length * matrix.units.length + place] ?? LOST;
+      showTip(describeCell(row, column, code, { present: 0 }, length), event);
+    },
+    leave: hideTip,
+    pick: (length, place) => {
+      view.length = length;
+      view[view.line === "row" ? "destination" : "source"] = matrix.units[place].ranks[0];
+      show();
+    },
+    overlay: drawPickedLength,
+  });
+}
+
+// A click into the curve picks the length.
+function pickFromCurve(event) {
+  const { lengths } = run();
+  if (!pair.plot || lengths.length < 2) return;
+  const share = (event.offsetX - pair.plot.left) / pair.plot.width;
+  view.length = clamp(Math.round(share * (lengths.length - 1)), 0, lengths.length - 1);
+  show();
+}
+
+function showFacts() {
+  const rows = shownRuns.map((each) =>
+    element("div", { className: "facts" },
+      element("h3", { textContent: each.name }),
+      element("p", { textContent: each.exchange }),
+      element("dl", {}, ...each.facts.flatMap(([name, text]) => [element("dt", { textContent: name }), element("dd", { textContent: text })]))));
+  byId("facts").replaceChildren(...rows);
+}
+
+// From the address: at the start, and when a person follows a link or goes back.
+async function open() {
+  readAddress();
+  showVerdict();
+  showTopology();
+  const [x, y, width] = view.zoom.split(",").map(Number);
+  const shown = show();
+  if (view.zoom && [x, y, width].every(Number.isFinite)) {
+    await matrixLayer();
+    await Promise.resolve();
+    if (matrix.grid.layer) matrix.grid.look(x, y, width);
+  }
+  await shown;
+}
+
+function start() {
+  document.title = description.title;
+  byId("title").textContent = description.title;
+  byId("program").textContent = description.program;
+  if (!("DecompressionStream" in window)) {
+    byId("nothing").textContent = "This browser is too old to unpack the data: Firefox 113, Chrome 103 or Safari 16.4 and newer can.";
+    return showNothing();
+  }
+  fillChoices();
+  makeMatrix();
+  makeLine();
+  listenToControls();
+  showFacts();
+  byId("pair").addEventListener("click", pickFromCurve);
+  byId("run").addEventListener("input", () => (showVerdict(), showTopology()));
+  window.addEventListener("hashchange", open);
+  new ResizeObserver(() => matrix.layer && showAround(matrix.layer)).observe(byId("histogram"));
+  new ResizeObserver(() => pair.curves && matrix.layer && drawPair(byId("pair"), pair.curves)).observe(byId("pair"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show());
+  open();
+}
+
+// For scripts that drive the page: what is shown, the value of a pair in it (NaN where there is none), how long frames
+// took, and a way to show something else.
+window.networkReport = {
+  view,
+  timings,
+  show: (changes = {}) => show(Object.assign(view, changes) && {}),
+  value: (source, destination) => {
+    const code = matrix.layer.codes[placeOf(source) * matrix.units.length + placeOf(destination)];
+    return code === EMPTY || code === LOST ? NaN : valueOf(code);
+  },
+  visible: () => ({ ...matrix.grid.visible }),
+  table: matrixTable,
+};
+
+start();
