@@ -4,9 +4,9 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     time::Duration,
 };
 
@@ -19,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A browser with one window.
 pub struct Browser {
     driver: Child,
+    /// Kept open: a driver that cannot write ends.
+    _said: BufReader<ChildStdout>,
     agent: ureq::Agent,
     /// `http://127.0.0.1:PORT/session/ID`.
     session: String,
@@ -35,10 +37,11 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {program:?} (Debian: apt install chromium-driver): {error}"));
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let port = lines.take(20).find_map(|line| line.split("on port ").nth(1)?.trim_end_matches('.').parse::<u16>().ok());
+        let mut said = BufReader::new(driver.stdout.take().unwrap());
+        let mut lines = said.by_ref().lines().map_while(Result::ok).take(20);
+        let port = lines.find_map(|line| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse::<u16>().ok());
         let config = ureq::Agent::config_builder().timeout_global(Some(LIMIT)).http_status_as_error(false);
-        let mut browser = Self { driver, agent: config.build().into(), session: String::new() };
+        let mut browser = Self { driver, _said: said, agent: config.build().into(), session: String::new() };
         let root = format!("http://127.0.0.1:{}/session", port.expect("chromedriver tells its port"));
         // Without a sandbox, because tests in containers run as root and look at their own pages only.
         let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

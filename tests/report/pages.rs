@@ -1,7 +1,8 @@
 //! Runs to report on, in a folder of their own, and the program that makes pages of them.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::{BufWriter, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -15,11 +16,12 @@ use netmatrix::{
     record::{Header, MemoryRun, Provenance, Run},
     store,
     units::Bytes,
+    view::report::{Page, Section},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::lomonosov::lomonosov;
+use crate::{large::Large, lomonosov::lomonosov};
 
 /// A folder that is removed with the value.
 pub struct Folder(TempDir);
@@ -50,12 +52,25 @@ impl Folder {
         self.store("lomonosov", &lomonosov(0.02))
     }
 
-    /// 1,024 ranks, one of them slow, 32 lengths.
-    pub fn large(&self) -> PathBuf {
-        let slow = Fault::Host { host: 300, direction: Direction::Receive, symptom: Symptom::Bandwidth(0.3) };
-        let machine = Machine::leaf_spine(1024, 32, 1).with(slow);
-        let lengths: Vec<u64> = (0..32).map(|k| if k == 0 { 0 } else { (2f64.powf(f64::from(k - 1) * 0.75)) as u64 + u64::from(k as u32) }).collect();
-        self.store("large", &measured(&machine, &lengths, 3))
+    /// A page of a [`Large`] run, which no file has to hold.
+    pub fn large(&self, ranks: usize, lengths: u64) -> PathBuf {
+        let run = Large::new(ranks, lengths);
+        let section = Section {
+            name: "large".into(),
+            run: &run,
+            statistics: run.statistics(),
+            notices: &[],
+            archive: None,
+            diagnosis: None,
+            groups: None,
+            base: None,
+            is_base: false,
+        };
+        let path = self.path(&format!("large{ranks}.html"));
+        let mut out = BufWriter::new(File::create(&path).unwrap());
+        Page { title: "large".into(), sections: vec![section] }.write(&mut out).unwrap();
+        out.flush().unwrap();
+        path
     }
 
     /// Writes a page, and returns where it is.

@@ -47,7 +47,7 @@ pub struct RunDescription {
     /// The statistics that the page has.
     pub statistics: Vec<Codes>,
     /// Numbers of the pieces with the states, `[length]`.
-    pub states: Vec<Option<usize>>,
+    pub state_chunks: Vec<Option<usize>>,
     /// Ranks in the order of the archive.
     pub order: Option<Vec<usize>>,
     /// The archive's ranges.

@@ -118,7 +118,7 @@ impl Section<'_> {
         let is_empty = run.lengths().is_empty() || run.ranks() == 0;
         let kept = self.statistics().filter(|_| !is_empty).map(|statistic| chunks.statistic(run, statistic, bits));
         let statistics = kept.collect::<Result<Vec<_>, _>>()?;
-        let states = if is_empty { Vec::new() } else { chunks.states(run)? };
+        let state_chunks = if is_empty { Vec::new() } else { chunks.states(run)? };
         let sets = self.archive.map(|archive| chunks.sets(archive)).transpose()?.unwrap_or_default();
         let parts = self.archive.map_or(&[][..], Clustered::parts).iter().zip(sets);
         Ok(RunDescription {
@@ -132,7 +132,7 @@ impl Section<'_> {
             notices: self.notices.to_vec(),
             facts: self.facts(),
             statistics,
-            states,
+            state_chunks,
             order: self.archive.map(|archive| archive.about().order.clone()),
             parts: parts
                 .map(|(part, sets)| PartDescription { lengths: [part.lengths.start, part.lengths.end], sets })

@@ -112,7 +112,6 @@ class Run {
     this.ranks = about.host_of_rank.length;
     this.cells = this.ranks * this.ranks;
     this.statistics = about.statistics.map((statistic) => new Statistic(this, statistic));
-    this.stateChunks = about.states;
     this.ranksOfHost = about.hosts.map(() => []);
     about.host_of_rank.forEach((host, rank) => this.ranksOfHost[host].push(rank));
     this.labels = about.host_of_rank.map((host, rank) => {
@@ -127,7 +126,7 @@ class Run {
 
   // Numbers of the states of all cells at a length, or null where all were measured.
   states(length) {
-    const chunk = this.stateChunks[length];
+    const chunk = this.state_chunks[length];
     if (chunk === null || chunk === undefined) return Promise.resolve(null);
     return cachedOr(`${this.number} states ${length}`, this.cells, () => piece(chunk));
   }
