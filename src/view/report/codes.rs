@@ -26,7 +26,8 @@ const MOST_DISTANCE: i32 = 30_000;
 const LAST: Code = Code::MAX - 1;
 
 /// How far a kept value may lie from the original, as shares of it: fine to coarse.
-pub const ERRORS: [f64; 8] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
+pub const ERRORS: [f64; 14] =
+    [0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.2];
 
 /// A logarithmic grid of values.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -48,7 +48,7 @@ function bandOf(curves) {
   return { low: shifted(-1), high: shifted(1), name: "median \u00b1 deviation" };
 }
 
-const PAIR_MARGINS = { left: 62, right: 14, top: 12, bottom: 34 };
+const PAIR_MARGINS = { left: 62, right: 34, top: 12, bottom: 34 };
 
 function drawPair(canvas, curves) {
   const { context, width, height } = prepared(canvas);

@@ -51,7 +51,7 @@ function showVerdict() {
   box.replaceChildren(
     element("h2", { textContent: count }),
     ...(text ? [element("p", { textContent: text })] : []),
-    ...(items.length ? [element("ol", { className: "findings" }, ...items)] : []),
+    ...(items.length ? [element("ol", { className: "found-list" }, ...items)] : []),
     ...warnings.map((warning) => element("p", { className: "notice", textContent: warning })));
 }
 
@@ -103,40 +103,39 @@ function drawMarks(context, grid) {
     const named = hosts.map((name) => stretches(ranksNamed(name, run())));
     if (kind === "fabric" || !named.flat().length) return;
     if (kind === "link" && named.length === 2) {
-      for (const row of named[0]) for (const column of named[1]) drawLinkMark(context, grid, row, column, direction);
+      for (const row of named[0]) for (const column of named[1]) drawLinkMark(context, grid, number + 1, row, column, direction);
     } else {
-      context.setLineDash([6, 4]);
+      const plot = grid.plot();
       for (const { first, count: own } of stretches(hosts.flatMap((name) => ranksNamed(name, run())))) {
+        const middle = grid.at(first + own / 2, first + own / 2);
+        context.setLineDash([6, 4]);
         if (direction !== "receive") box(first, 0, own, count);
         if (direction !== "send") box(0, first, count, own);
+        context.setLineDash([]);
+        if (direction !== "receive") drawNumber(context, number + 1, plot.left + 10, middle.y);
+        if (direction !== "send") drawNumber(context, number + 1, middle.x, plot.top + 10);
       }
-      context.setLineDash([]);
     }
-    const place = named.flat()[0].first;
-    drawNumber(context, grid, number + 1, direction === "receive" ? null : place, kind === "link" ? named[1]?.[0]?.first : direction === "receive" ? place : null);
   });
   context.restore();
 }
 
-function drawLinkMark(context, grid, row, column, direction) {
+function drawLinkMark(context, grid, number, row, column, direction) {
   const size = grid.size();
-  const ring = (r, c) => {
-    const { x, y } = grid.at(c, r);
-    const radius = Math.max(8, Math.hypot(size.x, size.y));
+  const ring = (rows, columns) => {
+    const { x, y } = grid.at(columns.first + columns.count / 2, rows.first + rows.count / 2);
+    const radius = Math.max(8, Math.hypot(columns.count * size.x, rows.count * size.y) / 2 + 3);
     context.beginPath();
-    context.arc(x + size.x / 2, y + size.y / 2, radius, 0, 2 * Math.PI);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
     context.stroke();
+    drawNumber(context, number, x + radius + 6, y - radius);
   };
-  if (direction !== "receive") ring(row.first, column.first);
-  if (direction !== "send") ring(column.first, row.first);
+  if (direction !== "receive") ring(row, column);
+  if (direction !== "send") ring(column, row);
 }
 
-// The finding's number: at the left of its row, at the top of its column, or beside its cell.
-function drawNumber(context, grid, number, row, column) {
-  const [plot, size] = [grid.plot(), grid.size()];
-  const at = grid.at(column ?? 0, row ?? 0);
-  const x = column === null ? plot.left + 10 : at.x + size.x / 2 + (row === null ? 0 : 20);
-  const y = row === null ? plot.top + 10 : at.y + size.y / 2;
+// The finding's number in a disc.
+function drawNumber(context, number, x, y) {
   context.fillStyle = themeText("--mark");
   context.beginPath();
   context.arc(x, y, 8, 0, 2 * Math.PI);

@@ -89,7 +89,7 @@ function paintLine(layer) {
   line.grid.show(layer, colourTable(line.scale, chosenMap(), valueOf));
   const isRow = view.line === "row";
   const label = matrix.units[placeOf(isRow ? view.source : view.destination)].label;
-  byId("line-title").textContent = `${isRow ? "from" : "to"} ${label} at all lengths`;
+  byId("line-title").textContent = `One ${isRow ? "row: from" : "column: to"} ${label} at all lengths`;
   byId("line-legend").textContent = `${textOfValue(line.scale.at(0))} to ${textOfValue(line.scale.at(1))}`;
 }
 
@@ -118,7 +118,7 @@ const hideTip = () => (byId("tip").hidden = true);
 function makeMatrix() {
   const label = (place) => matrix.units[place].label;
   matrix.grid = new Grid(byId("matrix"), {
-    margins: { left: 96, top: 82, right: 8, bottom: 22 },
+    margins: { left: 96, top: 82, right: 30, bottom: 44 },
     rowLabel: label,
     columnLabel: label,
     hover: (row, column, event) => {
@@ -156,7 +156,7 @@ function nameState(states, row, column, event) {
 
 function makeLine() {
   line.grid = new Grid(byId("line"), {
-    margins: { left: 62, top: 66, right: 8, bottom: 8 },
+    margins: { left: 62, top: 66, right: 34, bottom: 8 },
     rowLabel: (row) => formatBytes(run().lengths[row]),
     columnLabel: (column) => matrix.units[column].label,
     hover: (length, place, event) => {
