@@ -21,8 +21,7 @@ async function pairCurves(isCurrent, paint) {
   const chosen = run();
   const [source, destination] = [view.source, view.destination];
   const names = new Set(["min", "median", "max", "deviation", view.statistic]);
-  const hasBand = chosen.statistic("min") && chosen.statistic("max");
-  if (hasBand) names.delete("deviation");
+  if (chosen.statistic("min") && chosen.statistic("max") && view.statistic !== "deviation") names.delete("deviation");
   const curves = {};
   let painted = performance.now();
   for (const kept of chosen.statistics.filter(({ name }) => names.has(name))) {
@@ -40,8 +39,9 @@ async function pairCurves(isCurrent, paint) {
   return curves;
 }
 
-// Lower and upper end of the band, in words too.
+// Lower and upper end of the band, in words too; null where the line is no time of a message.
 function bandOf(curves) {
+  if (["deviation", "measurements_amount"].includes(view.statistic)) return null;
   if (curves.min && curves.max) return { low: curves.min, high: curves.max, name: "min to max" };
   if (!curves.median || !curves.deviation) return null;
   const shifted = (sign) => curves.median.map((value, k) => Math.max(value + sign * curves.deviation[k], value / 10));
@@ -75,8 +75,10 @@ function drawPair(canvas, curves) {
   context.lineWidth = 2;
   context.stroke(pathOf(main, x, y));
   for (let k = 0; k < main.length; k++) {
-    if (Number.isNaN(main[k]) || (main.length > 60 && k !== view.length)) continue;
-    context.fillRect(x(k) - (k === view.length ? 4 : 2), y(main[k]) - (k === view.length ? 4 : 2), k === view.length ? 8 : 4, k === view.length ? 8 : 4);
+    const isPicked = k === view.length;
+    if (Number.isNaN(main[k]) || (main.length > 60 && !isPicked)) continue;
+    const half = isPicked ? 4 : 2;
+    context.fillRect(x(k) - half, y(main[k]) - half, 2 * half, 2 * half);
   }
 }
 

@@ -26,12 +26,12 @@ function formatBytes(bytes) {
   return String(bytes);
 }
 
-// How far a value lies from another: `3.9 times`, or in percent where it is near.
-function formatRatio(ratio) {
-  if (!Number.isFinite(ratio)) return "";
-  if (ratio >= 1.995 || ratio <= 0.5) return `${ratio.toPrecision(3)} times`;
-  const percent = (ratio - 1) * 100;
-  return `${percent >= 0 ? "+" : "\u2212"}${Math.abs(percent).toFixed(1)} %`;
+// How far a value lies from another one: `3.90 times the median`, or in percent where it is near.
+function formatRatio(ratio, other) {
+  if (!Number.isFinite(ratio)) return `beside ${other}`;
+  if (ratio >= 1.995 || ratio <= 0.5) return `${ratio.toPrecision(3)} times ${other}`;
+  const percent = Math.abs(ratio - 1) * 100;
+  return percent < 0.05 ? `equal to ${other}` : `${percent.toFixed(1)} % ${ratio > 1 ? "above" : "below"} ${other}`;
 }
 
 function formatShare(share) {

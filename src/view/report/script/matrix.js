@@ -105,13 +105,17 @@ function drawPicked(context, grid) {
 // What a cell of the picture says, as lines of text.
 function describeCell(row, column, code, summary, length = view.length) {
   const [from, to] = [matrix.units[row], matrix.units[column]];
-  const named = (unit) => (unit.ranks.length > 1 ? `${unit.label} (${unit.ranks.length} ranks)` : `${unit.label} (rank ${unit.ranks[0]})`);
+  const count = (unit) => (unit.ranks.length > 1 ? `${unit.ranks.length} ranks` : `rank ${unit.ranks[0]}`);
+  const named = (unit) => `${unit.label} (${count(unit)})`;
   const lines = [`${named(from)} \u2192 ${named(to)}`, `${formatBytes(run().lengths[length])} bytes, ${view.statistic}`];
   if (code === EMPTY) return [...lines, row === column ? "the diagonal" : "not scheduled"];
   if (code === LOST) return [...lines, baseRun() ? "missing in one of the runs" : "missing"];
-  if (baseRun()) return [...lines, `${formatRatio(valueOf(code))} of what it was`];
+  if (baseRun()) return [...lines, formatRatio(valueOf(code), `that of ${baseRun().name}`)];
   const value = valueOf(code);
   lines.push(`${view.unit === "host" && from.ranks.length > 1 ? "slowest: " : ""}${formatValue(statistic(), value)}`);
-  if (summary.present > 1) lines.push(`${formatRatio(value / valueOf(summary.middle))} of the median ${formatValue(statistic(), valueOf(summary.middle))}`);
+  if (summary.present > 1) {
+    const middle = valueOf(summary.middle);
+    lines.push(formatRatio(value / middle, `the median ${formatValue(statistic(), middle)}`));
+  }
   return lines;
 }
