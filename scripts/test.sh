@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs everything that CI runs: format, lints, tests with and without MPI, real MPI jobs under Open MPI and under MPICH,
-# documentation, shell scripts, and that network_analyze stays free of MPI. Installs what is missing.
+# a simulated cluster, virtual hosts, a real Slurm, documentation, shell scripts, and that network_analyze stays free of
+# MPI. Installs what is missing. Virtual hosts need root: for anyone else their tests fail.
 #
 # usage: scripts/test.sh
 #
@@ -13,7 +14,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$project/scripts/lib/install.sh"
 
 [ $# -eq 0 ] || fail 2 "usage: scripts/test.sh"
-require compiler pkg-config libclang netcdf ncdump openmpi mpich shellcheck ps
+require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux slurm munge
 require_rust
 require_component fmt rustfmt
 require_component clippy clippy
@@ -55,7 +56,8 @@ check() {
 # Shell scripts by name or by first line.
 shell_scripts() {
     find . \( -name target -o -name results -o -name .git \) -prune -o -type f \
-        \( -name '*.sh' -o -name '*.slurm' -o -name '*.sbatch' -o -path './.ci/*' \) -print | sort
+        \( -name '*.sh' -o -name '*.slurm' -o -name '*.sbatch' -o -path './.ci/*' \
+        -o -path './scripts/*' -perm -u+x \) -print | sort
 }
 
 shell_syntax() {
@@ -111,10 +113,13 @@ check "format" cargo fmt --check
 check "no MPI crate without the feature" no_mpi_crates
 check "lints without MPI" without_mpi cargo clippy --locked --all-targets --no-default-features -- -D warnings
 check "tests without MPI" without_mpi cargo test --locked --no-fail-fast --no-default-features
-check "lints" cargo clippy --locked --all-targets -- -D warnings
+check "lints" cargo clippy --locked --all-targets --features beds -- -D warnings
 check "tests, Open MPI" cargo test --locked --no-fail-fast
 check "network_analyze is free of MPI" free_of_mpi
 check "tests of MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast --bin network_test "${mpi_tests[@]}"
+check "simulated cluster" cargo test --locked --no-fail-fast --features beds --test simgrid
+check "virtual hosts" cargo test --locked --no-fail-fast --features beds --test vcluster
+check "Slurm" cargo test --locked --no-fail-fast --features beds --test slurm
 check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 
 printf '\n'

@@ -186,3 +186,20 @@ fn a_partner_that_does_not_answer_costs_its_cells_and_not_the_run() {
         }
     }
 }
+
+#[test]
+fn a_noise_rank_that_does_not_answer_costs_the_cells_of_its_pairs_and_not_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    // With two noise ranks among four, rank 3 is either in the pair or makes noise.
+    let arguments = "-t noise -n 3 --lengths 1 -p 2 -f run --timeout 1s --inject-silence 3";
+    assert_code(&job(folder.path(), 4, arguments).run(), 0);
+    let run = store::open(&folder.path().join("run")).unwrap();
+    assert!(run.is_complete());
+    let mut states = [State::Measured; 16];
+    run.read_states(0, 0..4, &mut states).unwrap();
+    let timed_out = |source: usize, destination: usize| states[4 * source + destination] == State::TimedOut;
+    // It leads its pairs with ranks 0 and 2: nobody has to wait for it there.
+    for (a, b, late) in [(0, 1, true), (0, 2, true), (1, 2, true), (1, 3, true), (0, 3, false), (2, 3, false)] {
+        assert_eq!((timed_out(a, b), timed_out(b, a)), (late, late), "{a} {b}: {states:?}");
+    }
+}

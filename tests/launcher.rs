@@ -25,15 +25,6 @@ fn sleepers(seconds: &str) -> usize {
 }
 
 #[test]
-fn the_mpi_library_is_told_by_its_name() {
-    let of = |library: &str| Launcher::of_libraries(&format!("\tlibc.so.6 => /lib/libc.so.6\n\t{library} => /x\n"));
-    assert_eq!(of("libmpi.so.40"), Some(Launcher::OpenMpi));
-    assert_eq!(of("libmpich.so.12"), Some(Launcher::Mpich));
-    assert_eq!(of("libmpi.so.12"), Some(Launcher::Mpich));
-    assert_eq!(of("libnetcdf.so.19"), None);
-}
-
-#[test]
 fn every_rank_is_started_and_heard() {
     let outcome = shell(3, "echo out; echo err >&2; echo $VALUE").env("VALUE", "a b").directory("/").run();
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

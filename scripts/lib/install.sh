@@ -15,8 +15,13 @@ ncdump     | netcdf-bin                  | netcdf              | netcdf-c ~mpi
 mpi        | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi (or the module of your MPI)
 openmpi    | openmpi-bin libopenmpi-dev  | openmpi-devel       | openmpi
 mpich      | mpich libmpich-dev          | mpich-devel         | mpich
+simgrid    | libsimgrid-dev              | simgrid-devel       | simgrid +smpi
+slurm      | slurm-wlm                   | slurm-slurmctld slurm-slurmd | slurm
+munge      | munge                       | munge               | munge
 shellcheck | shellcheck                  | ShellCheck          | shellcheck
 ps         | procps                      | procps-ng           | procps
+iproute2   | iproute2                    | iproute iproute-tc  | part of the system
+util-linux | util-linux                  | util-linux          | part of the system
 '
 
 # column NAME N: the N-th column of a requirement.
@@ -39,8 +44,13 @@ present() {
     mpi) has "${MPICC:-mpicc}" && { has mpirun || has mpiexec; } ;;
     openmpi) has mpicc.openmpi && has mpirun.openmpi ;;
     mpich) has mpicc.mpich && has mpiexec.mpich ;;
+    simgrid) has smpirun && has smpicc ;;
+    slurm) has slurmctld && has slurmd && has sbatch ;;
+    munge) has munged ;;
     shellcheck) has shellcheck ;;
     ps) has ps ;;
+    iproute2) has ip && has tc && has bridge ;;
+    util-linux) has unshare && has nsenter && has setsid && has flock && has runuser && has mount ;;
     *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;
     esac
 }
@@ -120,15 +130,20 @@ require_rust() {
 install_rust() {
     has apt-cache || return 0
     local candidate
-    if apt-cache show rustup >/dev/null 2>&1; then
+    if [ -n "$(candidate_of rustup)" ]; then
         apt_install rustup && rustup default stable
         return
     fi
     # Distributions are often behind: their cargo is installed only where it is new enough.
-    candidate=$(apt-cache policy cargo 2>/dev/null | awk '/Candidate:/ { print $2 }' | sed 's/^[0-9]*://')
+    candidate=$(candidate_of cargo)
     if [ -n "$candidate" ] && version_at_least "$1" "$candidate"; then
         apt_install cargo
     fi
+}
+
+# candidate_of PACKAGE: the version that apt would install, without its epoch; nothing where others only mention it.
+candidate_of() {
+    apt-cache policy "$1" 2>/dev/null | awk '/Candidate:/ && $2 != "(none)" { sub(/^[0-9]*:/, "", $2); print $2 }'
 }
 
 no_rust() {

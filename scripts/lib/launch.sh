@@ -1,48 +1,92 @@
 # shellcheck shell=bash
-# The one place where scripts start MPI programs. To be sourced after common.sh. Tests have the same knowledge in
-# tests/common/launcher.rs, where the reasons for the arguments are.
+# The one place where scripts start MPI programs. To be sourced after common.sh. What is known about launchers is in
+# launchers.ini, which tests read as well.
 
 # Seconds that a job may take.
 : "${MPI_TIME_LIMIT:=600}"
 
-# mpi_of PROGRAM: prints the MPI that it is linked with, openmpi or mpich.
-mpi_of() {
-    local library
-    library=$(ldd "$1" | awk '{ print $1 }' | grep -m 1 -oE '^libmpi(ch)?\.so\.[0-9]+') || true
-    case $library in
-    libmpich.* | libmpi.so.12) echo mpich ;;
-    libmpi.so.*) echo openmpi ;;
-    *) fail 4 "$1 is not linked with an MPI library that scripts/lib/launch.sh knows" ;;
-    esac
+launchers=${project:?source scripts/lib/common.sh first}/scripts/lib/launchers.ini
+
+# launchers_of KIND: the names of all sections of this kind (library, launcher).
+launchers_of() {
+    sed -n "s/^\[$1 \(.*\)\]\$/\1/p" "$launchers"
 }
 
-# launcher_of MPI: prints the program that starts its ranks. Its name alone does not tell: any MPI may own mpirun.
-launcher_of() {
-    local names mark name
-    case $1 in
-    openmpi) names='mpirun.openmpi mpirun mpiexec' mark='OpenRTE|Open MPI|PRTE' ;;
-    mpich) names='mpiexec.mpich mpiexec.hydra mpiexec mpirun' mark='HYDRA' ;;
-    esac
-    for name in $names; do
-        # Not through a pipe into grep -q: under pipefail the launcher's broken pipe would count.
-        if [[ $("$name" --version 2>/dev/null </dev/null) =~ $mark ]]; then
-            echo "$name"
-            return
-        fi
+# launcher_value SECTION KEY: a value of launchers.ini, for example `launcher_value 'launcher srun' bind`.
+launcher_value() {
+    awk -v section="[$1]" -v key="$2" '
+        /^\[/ { inside = ($0 == section) }
+        inside && $1 == key && $2 == "=" { sub(/^[^=]*= */, ""); sub(/ +$/, ""); print; found = 1 }
+        END { exit !found }' "$launchers" || fail 4 "$launchers has no value \`$2\` in [$1]"
+}
+
+# launcher_words ARRAY SECTION KEY...: appends the words of these values to an array, with {interface} and {agent}
+# replaced by the variables interface and agent.
+# shellcheck disable=SC2154 # set by whoever uses a value that has these places
+launcher_words() {
+    local -n words_out=$1
+    local section=$2 value word
+    shift 2
+    for key in "$@"; do
+        value=$(launcher_value "$section" "$key") || return
+        for word in $value; do
+            word=${word//'{interface}'/${interface-}}
+            words_out+=("${word//'{agent}'/${agent-}}")
+        done
     done
-    fail 3 "none of the commands $names is the launcher of $1: install it (scripts/test.sh does)"
 }
 
-# run_mpi N PROGRAM ARGUMENT...: N ranks of PROGRAM under the launcher of its own MPI; the exit code is the launcher's.
-# A job that takes longer than MPI_TIME_LIMIT ends with code 124.
+# mpi_of PROGRAM: prints the MPI library that it is linked with, openmpi or mpich.
+mpi_of() {
+    local linked name library
+    linked=$(ldd "$1" | awk '{ print $1 }')
+    for library in $(launchers_of library); do
+        for name in $(launcher_value "library $library" names); do
+            if grep -qxF -- "$name" <<<"$linked"; then
+                echo "$library"
+                return
+            fi
+        done
+    done
+    fail 4 "$1 is not linked with an MPI library that scripts/lib/launchers.ini knows"
+}
+
+# launcher_of LIBRARY: prints the name of the launcher on PATH that starts its ranks, and its command.
+launcher_of() {
+    local launcher command mark told marks tried=
+    for launcher in $(launchers_of launcher); do
+        [[ " $(launcher_value "launcher $launcher" starts) " == *" $1 "* ]] || continue
+        IFS='|' read -ra marks <<<"$(launcher_value "launcher $launcher" version)"
+        for command in $(launcher_value "launcher $launcher" commands); do
+            # Not through a pipe into grep -q: under pipefail the launcher's broken pipe would count.
+            told=$("$command" --version 2>/dev/null </dev/null) || continue
+            for mark in "${marks[@]}"; do
+                if [[ $told == *"$(trimmed "$mark")"* ]]; then
+                    echo "$launcher $command"
+                    return
+                fi
+            done
+            tried+=" $command"
+        done
+    done
+    fail 3 "no command on PATH is the launcher of $1${tried:+ (looked at:$tried)}: install it (scripts/test.sh does)"
+}
+
+trimmed() {
+    read -r REPLY <<<"$1"
+    printf '%s' "$REPLY"
+}
+
+# run_mpi N PROGRAM ARGUMENT...: N ranks of PROGRAM on this machine under the launcher of its own MPI; the exit code is
+# the launcher's. A job that takes longer than MPI_TIME_LIMIT ends with code 124.
 run_mpi() {
-    local ranks=$1 program=$2 mpi launcher options
-    mpi=$(mpi_of "$program") || return
-    launcher=$(launcher_of "$mpi") || return
-    case $mpi in
-    openmpi) options=(--allow-run-as-root --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1) ;;
-    mpich) options=(-launcher fork -bind-to core) ;;
-    esac
+    local ranks=$1 program=$2 library found launcher command environment=() options=()
+    library=$(mpi_of "$program") || return
+    found=$(launcher_of "$library") || return
+    read -r launcher command <<<"$found"
+    launcher_words environment "library $library" yield
+    launcher_words options "launcher $launcher" here root crowd bind ranks
     shift
-    timeout --foreground --kill-after=15 "$MPI_TIME_LIMIT" "$launcher" "${options[@]}" -n "$ranks" "$@" </dev/null
+    timeout --foreground --kill-after=15 "$MPI_TIME_LIMIT" \
+        env "${environment[@]}" "$command" "${options[@]}" "$ranks" "$@" </dev/null
 }

@@ -98,6 +98,11 @@ impl Cells {
         })
     }
 
+    /// Payloads that arrived damaged in the cells of this process.
+    pub fn damaged(&self) -> u64 {
+        self.cells.iter().map(|cell| u64::from(cell.damaged)).sum()
+    }
+
     /// All cells of this process: `[other rank]`, or `[source][destination]` with [`View::Whole`].
     pub fn all(&self) -> &[Cell] {
         &self.cells

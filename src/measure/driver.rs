@@ -96,11 +96,11 @@ pub fn measure(
             ending = Ending::Stopped(stop);
             break;
         }
-        let retests = match plan.retests() {
-            0 => Vec::new(),
+        let (retests, damaged_again) = match plan.retests() {
+            0 => (Vec::new(), 0),
             _ => retest(plan, fabric, index, length, &cells)?,
         };
-        damaged += cells.iter().map(|(_, _, cell)| u64::from(cell.damaged)).sum::<u64>();
+        damaged += cells.damaged() + damaged_again;
         failure = save(plan, fabric, &cells, &retests, &mut sink, index, &mut times)?.err();
         let wish = if failure.is_some() { Some(Stop::Output) } else { request.wish() };
         let agreed = fabric.agree(wish)?;

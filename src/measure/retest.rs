@@ -44,24 +44,27 @@ pub fn worst_of(mut suspects: Vec<Suspect>, most: usize) -> Vec<Suspect> {
     worst
 }
 
-/// Measures the worst pairs of a length again: among others, then alone. Collective; the answer is the same everywhere.
+/// Measures the worst pairs of a length again: among others, then alone. Collective; the re-tests are the same
+/// everywhere, the number of payloads that arrived damaged meanwhile is that of this process.
 pub(super) fn retest(
     plan: &Plan,
     fabric: &mut dyn Fabric,
     index: usize,
     length: Bytes,
     cells: &Cells,
-) -> Result<Vec<Retest>, FabricError> {
+) -> Result<(Vec<Retest>, u64), FabricError> {
     let centres = centres(plan, fabric, cells)?;
     let own = worst_of(suspects(plan, cells, centres), plan.retests());
     let worst = fabric.worst(own, plan.retests())?;
     let pairs: Vec<Pair> = worst.iter().map(|suspect| Pair::of(suspect.source, suspect.destination)).collect();
     let mut number = 0;
+    let mut damaged = 0;
     let mut again = Cells::new(plan.mode, plan.ranks(), fabric.view());
     for company in companies(plan, index, &pairs) {
         // The suspects of a company come first: what its other pairs measure is of no use.
         let mut whole = Cells::new(plan.mode, plan.ranks(), fabric.view());
         fabric.run_pairs(&company.pairs, number, length, &mut whole)?;
+        damaged += whole.damaged();
         for pair in &company.pairs[..company.suspects] {
             again.copy_pair(&whole, *pair);
         }
@@ -72,7 +75,8 @@ pub(super) fn retest(
         fabric.run_pairs(&[*pair], number, length, &mut alone)?;
         number += 1;
     }
-    collect(fabric, &pairs, [cells, &again, &alone])
+    damaged += alone.damaged();
+    Ok((collect(fabric, &pairs, [cells, &again, &alone])?, damaged))
 }
 
 /// Whether a cell is inside a host (0) or between hosts (1).

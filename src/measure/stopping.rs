@@ -22,11 +22,6 @@ impl Stopping {
         Self { most, fraction, scratch: Vec::with_capacity(if fraction.is_some() { most } else { 0 }) }
     }
 
-    /// The most samples that a cell gets.
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
     /// Whether a cell may end before it has the most samples.
     pub fn is_adaptive(&self) -> bool {
         self.fraction.is_some()

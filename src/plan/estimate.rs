@@ -31,7 +31,7 @@ impl Estimate {
         let pairs = match plan.mode {
             Mode::AllToAll => 1,
             Mode::Bcast => ranks,
-            _ => rounds.iter().map(|round| round.pairs().len() as u64).sum(),
+            _ => rounds.pairs() as u64,
         };
         let directions = if plan.mode.is_collective() || plan.mode.is_symmetric() { 1 } else { 2 };
         let baseline = match plan.timing() {
@@ -68,9 +68,22 @@ impl Estimate {
 mod tests {
     use super::*;
     use crate::{
-        plan::{Config, Sweep},
+        plan::{Config, Schedule, Sweep},
         units::Hosts,
     };
+
+    #[test]
+    fn pairs_are_counted_without_walking_all_rounds() {
+        let hosts = Hosts::new((0..13).map(|rank| format!("n{}", rank % 5)));
+        for (schedule, sample_rounds) in
+            Schedule::ALL.into_iter().flat_map(|schedule| [None, Some(3), Some(500)].map(|sample| (schedule, sample)))
+        {
+            let config = Config { schedule, sample_rounds, ..Config::default() };
+            let plan = Plan { mode: Mode::OneToOne, config, hosts: hosts.clone() };
+            let walked: usize = plan.rounds(0).iter().map(|round| round.pairs().len()).sum();
+            assert_eq!(Estimate::of(&plan).pairs, walked as u64, "{schedule} {sample_rounds:?}");
+        }
+    }
 
     #[test]
     fn a_small_run_by_hand() {

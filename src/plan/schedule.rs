@@ -205,6 +205,17 @@ impl<'a> Rounds<'a> {
         self.len() == 0
     }
 
+    /// Unordered pairs in all rounds together. Where all pairs meet, or one in each round, none is looked at.
+    pub fn pairs(&self) -> usize {
+        let ranks = self.hosts.ranks();
+        match &self.order {
+            Order::Isolated { .. } => self.len(),
+            Order::Disjoint { between: Groups { drawn: None, .. }, .. } => ranks * (ranks - 1) / 2,
+            Order::Disjoint { .. } => self.iter().map(|round| round.pairs().len()).sum(),
+            Order::Roots | Order::Everyone => 0,
+        }
+    }
+
     /// The `index`-th round.
     pub fn get(&self, index: usize) -> Option<Round<'_>> {
         (index < self.len()).then_some(Round { rounds: self, index })

@@ -46,6 +46,10 @@ pub enum SweepError {
     Factor(String),
     #[error("`{0}` is not a geometric sweep: write BEGIN:END:FACTOR, for example 1:4M:2")]
     GeometricForm(String),
+    #[error("`{0}` is not a linear sweep: it has the form BEGIN:END:STEP, for example 0:10000:100")]
+    LinearForm(String),
+    #[error("`{0}` is not a sweep: it has the form `linear 0:10000:100`, `geometric 1:4M:2` or `list 0,64,4K`")]
+    Unknown(String),
     #[error("the geometric sweep ends at {end}, below its begin {begin}")]
     GeometricEmpty { begin: Bytes, end: Bytes },
     #[error(transparent)]
@@ -180,9 +184,9 @@ impl FromStr for Sweep {
             Some(("geometric", geometric)) => Self::parse_geometric(geometric),
             Some(("linear", linear)) => match linear.split(':').collect::<Vec<_>>()[..] {
                 [begin, end, step] => Self::linear(begin.parse()?, end.parse()?, step.parse()?),
-                _ => Err(SweepError::GeometricForm(text.to_owned())),
+                _ => Err(SweepError::LinearForm(linear.to_owned())),
             },
-            _ => Err(SweepError::GeometricForm(text.to_owned())),
+            _ => Err(SweepError::Unknown(text.to_owned())),
         }
     }
 }
@@ -233,6 +237,14 @@ mod tests {
         }
         assert!(matches!(Sweep::parse_geometric("1:8").unwrap_err(), SweepError::GeometricForm(_)));
         assert!(matches!(Sweep::parse_geometric("9:8:2").unwrap_err(), SweepError::GeometricEmpty { .. }));
+    }
+
+    #[test]
+    fn a_damaged_text_is_called_by_its_form() {
+        let damaged = |text: &str| text.parse::<Sweep>().unwrap_err();
+        assert_eq!(damaged("linear 0:10"), SweepError::LinearForm("0:10".to_owned()));
+        assert_eq!(damaged("geometric 1:8"), SweepError::GeometricForm("1:8".to_owned()));
+        assert_eq!(damaged("0,64"), SweepError::Unknown("0,64".to_owned()));
     }
 
     proptest! {

@@ -35,6 +35,24 @@ pub(super) struct Place {
     /// Bytes of one record of it, or of all of it where it has no records; without padding.
     pub(super) bytes: u64,
     in_records: bool,
+    /// Number of its type, as the format has it.
+    kind: u64,
+}
+
+/// Number of the type `double`.
+const DOUBLE: u64 = 6;
+
+impl Place {
+    /// Whether every record has values of it, and these are doubles. Other programs make copies in which all
+    /// dimensions are fixed, or values are floats.
+    pub(super) fn has_doubles(&self) -> bool {
+        self.in_records && self.kind == DOUBLE
+    }
+
+    /// Whether every record has this many bytes of it.
+    pub(super) fn has_records_of(&self, bytes: u64) -> bool {
+        self.in_records && self.bytes == bytes
+    }
 }
 
 impl Layout {
@@ -109,19 +127,20 @@ impl<R: Read> Parser<R> {
             sizes.push(*dimension.ok_or_else(|| invalid(format!("`{name}` has an unknown dimension")))?);
         }
         self.attributes()?;
-        let item = self.size_of_type()?;
+        let kind = self.number::<4>()?;
+        let item = size_of_type(kind)?;
         self.count()?;
         let begin = if self.wide_offsets { self.number::<8>()? } else { self.number::<4>()? };
         let in_records = sizes.first() == Some(&0);
         let bytes = sizes[usize::from(in_records)..].iter().try_fold(item, |bytes, size| bytes.checked_mul(*size));
         let bytes = bytes.ok_or_else(|| invalid(format!("`{name}` is beyond 64 bits")))?;
-        Ok(Place { name, begin, bytes, in_records })
+        Ok(Place { name, begin, bytes, in_records, kind })
     }
 
     fn attributes(&mut self) -> io::Result<()> {
         self.list(12, |parser| {
             parser.name()?;
-            let item = parser.size_of_type()?;
+            let item = size_of_type(parser.number::<4>()?)?;
             let bytes = parser.count()?.checked_mul(item).and_then(padded);
             parser.skip(bytes.ok_or_else(|| invalid("an attribute is beyond 64 bits"))?)
         })?;
@@ -136,16 +155,6 @@ impl<R: Read> Parser<R> {
             return Err(invalid(format!("a list begins with {found} instead of {tag}")));
         }
         (0..count).map(|_| element(self)).collect()
-    }
-
-    fn size_of_type(&mut self) -> io::Result<u64> {
-        match self.number::<4>()? {
-            1 | 2 | 7 => Ok(1),
-            3 | 8 => Ok(2),
-            4 | 5 | 9 => Ok(4),
-            6 | 10 | 11 => Ok(8),
-            other => Err(invalid(format!("no type has the number {other}"))),
-        }
     }
 
     fn name(&mut self) -> io::Result<String> {
@@ -176,6 +185,17 @@ impl<R: Read> Parser<R> {
         let mut bytes = [0; BYTES];
         self.input.read_exact(&mut bytes)?;
         Ok(bytes)
+    }
+}
+
+/// Bytes of a value of the type with this number.
+fn size_of_type(kind: u64) -> io::Result<u64> {
+    match kind {
+        1 | 2 | 7 => Ok(1),
+        3 | 8 => Ok(2),
+        4 | 5 | 9 => Ok(4),
+        DOUBLE | 10 | 11 => Ok(8),
+        other => Err(invalid(format!("no type has the number {other}"))),
     }
 }
 
@@ -219,6 +239,8 @@ mod tests {
             assert_eq!(bytes[at("scalar", 0)..][..4], 77_i32.to_be_bytes());
             assert_eq!(bytes[at("data", 84 + 7 * 8)..][..8], 0.5_f64.to_be_bytes());
             assert_eq!(bytes[at("state", 84 + 4)], 5);
+            let doubles = ["scalar", "data", "state"].map(|name| layout.place(name).unwrap().has_doubles());
+            assert_eq!(doubles, [false, true, false]);
             assert!((bytes.len() as u64 - layout.needed()) < 4, "only padding may follow");
         }
     }

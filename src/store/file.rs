@@ -102,7 +102,7 @@ impl NcFile {
     }
 
     /// Reads doubles of one record of the variable `name`, from number `first` on, without the library, which takes half
-    /// as long again. `false`: this file is read with the library.
+    /// as long again. `false`: this variable has to be read with the library.
     pub(super) fn read_record(
         &self,
         name: &str,
@@ -111,9 +111,10 @@ impl NcFile {
         values: &mut [f64],
     ) -> Result<bool, StoreError> {
         const SIZE: usize = size_of::<f64>();
-        let Some((file, layout, place)) =
-            self.classic.as_ref().and_then(|(file, layout)| Some((file, layout, layout.place(name)?)))
-        else {
+        let Some((file, layout)) = &self.classic else {
+            return Ok(false);
+        };
+        let Some(place) = layout.place(name).filter(|place| place.has_doubles()) else {
             return Ok(false);
         };
         let mut at = place.begin + record as u64 * layout.record_size + (first * SIZE) as u64;

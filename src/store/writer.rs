@@ -39,6 +39,10 @@ const CELLS_AT_A_TIME: usize = 8192;
 /// Bytes of a value.
 const SIZE: usize = size_of::<f64>();
 
+/// What is wrong with a file that was found whole, but is not as [`super::definition`] makes it.
+const ANOTHER_SHAPE: &str = "is a copy of another shape than network_test gives its files: resume the original, or start \
+                             anew with --force";
+
 /// The files of a set in writing. Dropping it early leaves files that hold the finished lengths.
 #[derive(Debug)]
 pub struct SetWriter {
@@ -226,7 +230,8 @@ impl Made {
     fn open(&self) -> Result<(File, Layout), StoreError> {
         let open = || OpenOptions::new().read(true).write(true).open(&self.staged);
         let file = open().map_err(StoreError::io("write", &self.path))?;
-        let layout = Layout::read(BufReader::new(&file)).map_err(|what| StoreError::unusable(&self.path, what))?;
+        let layout = Layout::read(BufReader::new(&file));
+        let layout = layout.map_err(|_| StoreError::unusable(&self.path, ANOTHER_SHAPE))?;
         Ok((file, layout))
     }
 }
@@ -254,10 +259,24 @@ impl Output {
             buffer: Vec::new(),
             file,
         };
+        output.check(header.hosts.ranks() as u64)?;
         if layout.records != Some(first as u64) {
             output.set_records(first)?;
         }
         Ok(output)
+    }
+
+    /// Refuses a file that another program copied into another shape: writing would damage it.
+    fn check(&self, ranks: u64) -> Result<(), StoreError> {
+        let cells = ranks * ranks;
+        let is_as_made = self.data.has_doubles()
+            && self.data.has_records_of(cells * SIZE as u64)
+            && self.length.has_records_of(if self.cdf5 { 8 } else { 4 })
+            && self.companions.iter().all(|(companion, place)| place.has_records_of(cells * companion.size()));
+        if is_as_made {
+            return Ok(());
+        }
+        Err(StoreError::unusable(&self.path, ANOTHER_SHAPE))
     }
 
     /// Writes cells, of which the first has the number `first`, into a record.

@@ -14,3 +14,8 @@ pub use time::{ParseSecondsError, Seconds};
 
 /// Number of an MPI process in the world communicator, from 0.
 pub type Rank = usize;
+
+/// A number of things for people: `1 host`, `2 hosts`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}

@@ -7,6 +7,7 @@ pub mod bars;
 mod colour;
 pub mod heatmap;
 pub mod info;
+pub mod plot;
 pub mod regions;
 pub mod report;
 mod scale;

@@ -8,7 +8,7 @@ use super::amount;
 use crate::{
     analysis::cluster::regions::{Busy, RangeRegions, Rectangle, Region},
     record::About,
-    units::{Bytes, Hosts, Rank, hostlist},
+    units::{Bytes, Hosts, Rank, counted, hostlist},
 };
 
 /// Regions and rectangles that people are shown, unless they ask for all.
@@ -239,10 +239,6 @@ fn span(lengths: &[Bytes]) -> String {
         [only] => format!("{} bytes", only.0),
         [first, .., last] => format!("{} to {} bytes", first.0, last.0),
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[derive(Serialize)]

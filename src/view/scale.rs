@@ -47,6 +47,16 @@ impl Scale {
     }
 }
 
+impl Scale {
+    /// The value at a place from 0 to 1; the inverse of [`Scale::place`] between the ends.
+    pub fn at(&self, place: f64) -> f64 {
+        match self.kind {
+            ScaleKind::Linear => self.low + (self.high - self.low) * place,
+            ScaleKind::Log => self.low * (self.high / self.low).powf(place),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +67,16 @@ mod tests {
         assert_eq!([1.0, 5.0, 9.0].map(|value| linear.place(value)), [0.0, 0.5, 1.0]);
         let log = Scale::between(1.0, 100.0, ScaleKind::Log);
         assert_eq!([1.0, 10.0, 100.0].map(|value| log.place(value)), [0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn places_lead_back_to_values() {
+        for kind in [ScaleKind::Linear, ScaleKind::Log] {
+            let scale = Scale::between(2.0, 32.0, kind);
+            for value in [2.0, 5.0, 31.0] {
+                assert!((scale.at(scale.place(value)) - value).abs() < 1e-12, "{kind:?}");
+            }
+        }
     }
 
     #[test]

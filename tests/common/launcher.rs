@@ -2,7 +2,7 @@
 //!
 //! In: a program, a number of ranks, arguments, a time limit. Out: an [`Outcome`]: exit code, output, duration. MPI is
 //! started in a child process, never in the test itself, which may do so only once. Nothing is skipped: a launcher that
-//! is missing is a panic that says what to install. `scripts/lib/launch.sh` holds the same knowledge for scripts.
+//! is missing is a panic that says what to install. What is known about launchers comes from [`super::launchers`].
 //!
 //! Jobs of one test process run one after the other, because ranks that wait for a message keep a core busy.
 
@@ -19,6 +19,8 @@ use std::{
 
 use rustix::process::{Pid, kill_process, kill_process_group};
 
+use super::launchers::Section;
+
 pub use rustix::process::Signal;
 
 /// Time that a job has unless told otherwise. Far beyond what a healthy job takes on two busy cores.
@@ -32,94 +34,58 @@ const POLL: Duration = Duration::from_millis(5);
 
 static ONE_JOB_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A program that starts ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Launcher {
-    /// `mpirun` of Open MPI.
-    OpenMpi,
-    /// `mpiexec` (Hydra) of MPICH.
-    Mpich,
+/// How the ranks of one MPI library are started.
+#[derive(Clone, Copy, Debug)]
+pub struct Launcher {
+    library: &'static Section,
 }
 
 impl Launcher {
     /// The launcher of the MPI library that `program` is linked with. Under another one every rank would believe to be
     /// alone.
+    ///
+    /// # Panics
+    /// If the program is linked with none that is known.
     pub fn of(program: &Path) -> Self {
         let ldd =
             Command::new("ldd").arg(program).output().expect("ldd, which comes with the C library, can be started");
         let libraries = String::from_utf8_lossy(&ldd.stdout);
-        Self::of_libraries(&libraries).unwrap_or_else(|| {
-            panic!("{} is not linked with an MPI library that this helper knows:\n{libraries}", program.display())
-        })
+        let library = Section::library_in(&libraries).unwrap_or_else(|| {
+            panic!(
+                "{} is not linked with an MPI library that scripts/lib/launchers.ini knows:\n{libraries}",
+                program.display()
+            )
+        });
+        Self { library }
     }
 
-    /// The launcher that belongs to what `ldd` has printed.
-    pub fn of_libraries(ldd: &str) -> Option<Self> {
-        let names = ldd.lines().filter_map(|line| line.split_whitespace().next());
-        // libmpi.so.12 is the common name of the MPICH family; Open MPI counts from 20 (1.10) over 40 (4 and 5).
-        names.into_iter().find_map(|name| match name.split_once(".so.") {
-            Some(("libmpich", _) | ("libmpi", "12")) => Some(Self::Mpich),
-            Some(("libmpi", _)) => Some(Self::OpenMpi),
-            _ => None,
-        })
-    }
-
-    /// Names under which it is looked for, and what `--version` has to mention.
-    fn names(self) -> (&'static [&'static str], &'static [&'static str]) {
-        match self {
-            Self::OpenMpi => (&["mpirun.openmpi", "mpirun", "mpiexec"], &["OpenRTE", "Open MPI", "PRTE"]),
-            Self::Mpich => (&["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"], &["HYDRA"]),
-        }
-    }
-
-    /// Finds the launcher on PATH; its name alone does not tell, because any MPI may own `mpirun`.
+    /// A launcher with everything that comes before the program.
     ///
     /// # Panics
-    /// If it is not there: a test that cannot start its ranks has not passed.
-    pub fn executable(self) -> &'static str {
-        let (names, marks) = self.names();
-        let is_it = |name: &str| {
-            let version = Command::new(name).arg("--version").stdin(Stdio::null()).output();
-            version.is_ok_and(|output| marks.iter().any(|mark| String::from_utf8_lossy(&output.stdout).contains(mark)))
-        };
-        names.iter().copied().find(|name| is_it(name)).unwrap_or_else(|| {
-            panic!("the program is built for {self:?}, but none of {names:?} on PATH is its launcher: install it (scripts/test.sh does)")
-        })
-    }
-
-    /// Arguments between the launcher and the program.
-    pub fn arguments(self, ranks: usize) -> Vec<String> {
-        let arguments: &[&str] = match self {
-            // Containers run as root and have fewer cores than ranks; a waiting rank must let the others run.
-            Self::OpenMpi => &[
-                "--allow-run-as-root",
-                "--map-by",
-                "slot:OVERSUBSCRIBE",
-                "--bind-to",
-                "none",
-                "--mca",
-                "mpi_yield_when_idle",
-                "1",
-            ],
-            // Hydra needs no leave to oversubscribe. MPICH never yields: two ranks that the kernel happens to put on
-            // one core cost each other 4 ms per message, so they are told apart. Beyond the number of cores nothing
-            // helps (not its variables, nor niceness, nor short time slices): ask for few exchanges there.
-            Self::Mpich => &["-launcher", "fork", "-bind-to", "core"],
-        };
-        arguments.iter().copied().map(str::to_owned).chain(["-n".to_owned(), ranks.to_string()]).collect()
+    /// If it is not on PATH: a test that cannot start its ranks has not passed.
+    pub fn command(self, ranks: usize) -> Command {
+        let (launcher, name) = self.library.launcher().unwrap_or_else(|| {
+            panic!("no command on PATH is the launcher of {}: install it (scripts/test.sh does)", self.library.name)
+        });
+        let mut command = Command::new(name);
+        command.args(["here", "root", "crowd", "bind", "ranks"].into_iter().flat_map(|key| launcher.words(key)));
+        let environment = self.library.words("yield").filter_map(|setting| setting.split_once('='));
+        command.arg(ranks.to_string()).envs(environment);
+        command
     }
 }
 
-/// A job that can be started: `ranks` processes of one program.
+/// A job that can be started: ranks of one program, or a program that starts ranks itself.
 #[derive(Clone, Debug)]
 pub struct Job {
-    launcher: Launcher,
+    /// None: the program needs none.
+    launcher: Option<(Launcher, usize)>,
     program: PathBuf,
-    ranks: usize,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
     limit: Duration,
+    waits: bool,
 }
 
 impl Job {
@@ -130,14 +96,19 @@ impl Job {
 
     /// `ranks` processes of a program that need not be linked with any MPI.
     pub fn under(launcher: Launcher, program: impl AsRef<Path>, ranks: usize) -> Self {
+        Self { launcher: Some((launcher, ranks)), ..Self::alone(program) }
+    }
+
+    /// A program that starts ranks itself, or none.
+    pub fn alone(program: impl AsRef<Path>) -> Self {
         Self {
-            launcher,
+            launcher: None,
             program: program.as_ref().to_owned(),
-            ranks,
             arguments: vec![],
             environment: vec![],
             directory: None,
             limit: DEFAULT_LIMIT,
+            waits: true,
         }
     }
 
@@ -165,6 +136,12 @@ impl Job {
         self
     }
 
+    /// Starts it without waiting for the end of other jobs. For programs that start no ranks.
+    pub fn beside_others(mut self) -> Self {
+        self.waits = false;
+        self
+    }
+
     /// Runs the job to its end, or to the end of its time.
     pub fn run(self) -> Outcome {
         self.start().wait()
@@ -172,11 +149,18 @@ impl Job {
 
     /// Starts the job and leaves it running, so that the test can meddle with it.
     pub fn start(self) -> Running {
-        let turn = ONE_JOB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.waits.then(|| ONE_JOB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
         // Files rather than pipes: a rank that outlives its launcher would hold a pipe open, and the test with it.
         let [stdout, stderr] = [(), ()].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
-        let mut command = Command::new(self.launcher.executable());
-        command.args(self.launcher.arguments(self.ranks)).arg(&self.program).args(&self.arguments);
+        let mut command = match self.launcher {
+            Some((launcher, ranks)) => {
+                let mut command = launcher.command(ranks);
+                command.arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
+        command.args(&self.arguments);
         command.envs(self.environment).stdin(Stdio::null()).stdout(twin(&stdout)).stderr(twin(&stderr));
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -200,7 +184,7 @@ pub struct Running {
     started: Instant,
     limit: Duration,
     ended: Option<ExitStatus>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 /// What became of a job.

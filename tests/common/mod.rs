@@ -3,3 +3,6 @@
 #![allow(dead_code, reason = "every test target uses another part")]
 
 pub mod launcher;
+pub mod launchers;
+pub mod simgrid;
+pub mod slurm;

@@ -11,6 +11,7 @@ mod info;
 mod input;
 mod merge;
 mod output;
+mod plot;
 mod report;
 mod terminal;
 mod view;
@@ -58,6 +59,7 @@ subcommands! {
     convert::Convert,
     merge::Merge,
     report::Report,
+    plot::Plot,
 }
 
 fn main() -> ExitCode {

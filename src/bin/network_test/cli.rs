@@ -2,7 +2,7 @@
 //!
 //! This file defines flags and nothing else: it starts nothing and knows no MPI.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{ffi::OsString, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{ArgAction, Parser};
 use netmatrix::{
@@ -25,6 +25,10 @@ use netmatrix::{
                   Lengths and sizes take K, M and G as powers of 1024."
 )]
 pub struct Args {
+    /// The whole command line, as results quote it.
+    #[arg(skip)]
+    pub command: String,
+
     /// What to measure: one mode, several with commas between, or all
     #[arg(short = 't', long = "type", value_name = "MODE[,MODE...]|all", default_value = "one_to_one")]
     modes: Modes,
@@ -193,6 +197,12 @@ pub enum UsageError {
 }
 
 impl Args {
+    /// Reads what was typed, the program's name first.
+    pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+        Ok(Self { command: words.join(" "), ..Self::try_parse_from(arguments)? })
+    }
+
     /// Makes the configuration and checks all of it that does not depend on the ranks.
     pub fn config(&self) -> Result<Config, UsageError> {
         let sweep = match self.lengths.as_ref().or(self.geometric.as_ref()) {

@@ -8,6 +8,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use netmatrix::{
     measure::{Ending, Event, Times},
     plan::{Mode, Plan},
+    units::counted,
 };
 
 /// Shows events, in one way or not at all.
@@ -50,12 +51,12 @@ impl Progress {
             (Self::Lines(count), Event::LengthFinished { index, length, elapsed, left }) => {
                 let done = index + 1 - count.first;
                 eprintln!(
-                    "{}: {length} bytes done, length {} of {}, {:.3} lengths/s, about {} left",
+                    "{}: {length} bytes done, length {} of {}, {:.3} lengths/s, {} left",
                     count.mode,
                     index + 1,
                     count.all,
                     done as f64 / elapsed.as_secs_f64().max(1e-9),
-                    HumanDuration(*left),
+                    about(*left),
                 );
             }
             (Self::Bar(bar), Event::Begin { plan, first, expected }) => {
@@ -63,7 +64,7 @@ impl Progress {
                 **bar = new_bar(plan, *first);
             }
             (Self::Bar(bar), Event::LengthFinished { index, length, left, .. }) => {
-                bar.set_message(format!("{length} bytes, about {} left", HumanDuration(*left)));
+                bar.set_message(format!("{length} bytes, {} left", about(*left)));
                 bar.set_position(*index as u64 + 1);
             }
             (Self::Bar(bar), Event::End { ending, elapsed, times }) => {
@@ -91,13 +92,22 @@ fn new_bar(plan: &Plan, first: usize) -> ProgressBar {
 fn announcement(plan: &Plan, first: usize, expected: Duration) -> String {
     let resumed = if first > 0 { format!(", resumed behind {first} of them") } else { String::new() };
     format!(
-        "{}: {} ranks on {} hosts, {} lengths{resumed}, about {} expected",
+        "{}: {} on {}, {}{resumed}, {} expected",
         plan.mode,
-        plan.ranks(),
-        plan.hosts.count(),
-        plan.lengths().len(),
-        HumanDuration(expected),
+        counted(plan.ranks(), "rank"),
+        counted(plan.hosts.count(), "host"),
+        counted(plan.lengths().len(), "length"),
+        about(expected),
     )
+}
+
+/// A time that is only roughly known.
+fn about(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        "less than a second".to_owned()
+    } else {
+        format!("about {}", HumanDuration(time))
+    }
 }
 
 /// How the run ended, and what its time was spent on.

@@ -1,6 +1,7 @@
 //! What the module promises as a whole.
 
 mod bad_input;
+mod copies;
 mod durability;
 mod network_tests2;
 mod retests;

@@ -26,15 +26,10 @@ impl AllToAll {
 }
 
 impl Collective for AllToAll {
-    fn exchange(
-        &mut self,
-        wire: &Wire,
-        message: &mut Message<'_>,
-        arrived: &mut dyn FnMut(Rank, f64),
-    ) -> Result<(), MpiError> {
+    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &mut [f64]) -> Result<(), MpiError> {
         let into = &mut self.into[..message.data.len() * self.requests.ranks()];
         let start = mpi::time();
-        self.requests.swap_with_all(wire, message.data, into, MESSAGE, |source| arrived(source, mpi::time() - start))
+        self.requests.swap_with_all(wire, message.data, into, MESSAGE, |source| arrivals[source] = mpi::time() - start)
     }
 
     fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8] {

@@ -10,7 +10,10 @@ use netmatrix::{
     units::Rank,
 };
 
-use super::ffi::{MpiError, Tag, Wire};
+use super::{
+    ROOT,
+    ffi::{MpiError, Tag, Wire},
+};
 
 const PING: Tag = 21;
 const PONG: Tag = 22;
@@ -42,7 +45,10 @@ impl Clock {
     /// Learns common time twice, some time apart, so that the drift is known. Collective.
     pub(super) fn first_synchronise(&mut self, wire: &Wire, me: Rank, ranks: usize) -> Result<(), MpiError> {
         self.synchronise(wire, me, ranks)?;
-        thread::sleep(FIRST_WAIT);
+        // Who learns waits for its teacher, and all lessons begin at the root.
+        if me == ROOT {
+            thread::sleep(FIRST_WAIT);
+        }
         self.synchronise(wire, me, ranks)
     }
 

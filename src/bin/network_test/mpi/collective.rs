@@ -2,7 +2,7 @@
 //!
 //! In: a [`Collective`], one small file per mode. Out: this rank's column of the matrix, or one cell of it.
 
-use std::time::Instant;
+use std::{ops::Range, time::Instant};
 
 use mpi::topology::SimpleCommunicator;
 use netmatrix::{
@@ -22,14 +22,9 @@ use super::{
 
 /// What is exchanged in a collective mode.
 pub(super) trait Collective {
-    /// One exchange, begun by all at once. For each source whose message reaches this rank, `arrived` is called with
-    /// the source and the seconds since this rank's start.
-    fn exchange(
-        &mut self,
-        wire: &Wire,
-        message: &mut Message<'_>,
-        arrived: &mut dyn FnMut(Rank, f64),
-    ) -> Result<(), MpiError>;
+    /// One exchange, begun by all at once. For each source whose message reaches this rank, `arrivals[source]` becomes
+    /// the seconds since this rank's start: a slot to store into, so that nothing is called between clock readings.
+    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &mut [f64]) -> Result<(), MpiError>;
 
     /// The message that has come from `source`, in the exchange before.
     fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8];
@@ -65,10 +60,10 @@ pub(super) struct Ensemble {
     data: Buffer,
     /// Seconds, `[source][sample]`.
     times: Vec<Vec<f64>>,
+    /// Seconds of the exchange under way, `[source]`.
+    arrivals: Vec<f64>,
     /// Damaged payloads, `[source]`.
     damaged: Vec<u32>,
-    /// Whether an exchange has failed.
-    failed: bool,
     shares: Shares,
 }
 
@@ -90,8 +85,8 @@ impl Ensemble {
             damage,
             data: Buffer::touched(config.longest().0 as usize, 0x55)?,
             times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
+            arrivals: touched(ranks, 0.0)?,
             damaged: vec![0; ranks],
-            failed: false,
             shares: Shares::default(),
         })
     }
@@ -101,12 +96,8 @@ impl Ensemble {
         if self.me == 0 { self.shares } else { Shares::default() }
     }
 
-    /// Whether an exchange has failed: messages may still be under way from and to the buffers.
-    pub(super) fn has_failed(&self) -> bool {
-        self.failed
-    }
-
-    /// Measures one round: all roots at once, or the given one. Collective.
+    /// Measures one round: all roots at once, or the given one. Collective: after an error on one rank the others wait
+    /// for it in vain, so it cannot cost a cell only.
     pub(super) fn round(
         &mut self,
         world: &SimpleCommunicator,
@@ -115,18 +106,15 @@ impl Ensemble {
         root: Option<Rank>,
         length: Bytes,
         cells: &mut Cells,
-    ) {
-        let outcome = self.samples(world, wire, mode, root, length.0 as usize);
-        self.failed |= outcome.is_err();
+    ) -> Result<(), MpiError> {
+        let precise = self.samples(world, wire, mode, root, length.0 as usize)?;
         let reducing = Instant::now();
-        for source in root.map_or(0..self.ranks, |root| root..root + 1) {
-            let cell = match &outcome {
-                Ok(precise) => self.cell(source, *precise),
-                Err(_) => Cell::missing(State::Failed),
-            };
+        for source in sources(root, self.ranks) {
+            let cell = self.cell(source, precise);
             cells.set(source, self.me, cell);
         }
         self.shares.reducing += reducing.elapsed();
+        Ok(())
     }
 
     /// Seconds that an exchange takes, roughly: a few exchanges after the first ones. Collective.
@@ -138,9 +126,9 @@ impl Ensemble {
         length: Bytes,
     ) -> Result<f64, MpiError> {
         self.times.iter_mut().for_each(Vec::clear);
-        self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
+        self.exchanges(wire, mode, root, length.0 as usize, 0..PROBES, false)?;
         let start = Instant::now();
-        self.exchanges(wire, mode, root, length.0 as usize, PROBES, false)?;
+        self.exchanges(wire, mode, root, length.0 as usize, 0..PROBES, false)?;
         self.times.iter_mut().for_each(Vec::clear);
         Ok(start.elapsed().as_secs_f64() / PROBES as f64)
     }
@@ -164,7 +152,7 @@ impl Ensemble {
     ) -> Result<bool, MpiError> {
         let begin = Instant::now();
         self.times.iter_mut().for_each(Vec::clear);
-        self.exchanges(wire, mode, root, length, self.warmup, false)?;
+        self.exchanges(wire, mode, root, length, 0..self.warmup, false)?;
         self.times.iter_mut().for_each(Vec::clear);
         self.damaged.fill(0);
         let warm = Instant::now();
@@ -176,7 +164,7 @@ impl Ensemble {
             if batch == 0 || precise {
                 break;
             }
-            self.exchanges(wire, mode, root, length, batch, self.verify)?;
+            self.exchanges(wire, mode, root, length, done..done + batch, self.verify)?;
             done += batch;
             if self.stopping.is_adaptive() {
                 let Self { times, stopping, .. } = self;
@@ -188,19 +176,20 @@ impl Ensemble {
         Ok(precise)
     }
 
+    /// The exchanges of these numbers; their times are added to `self.times`.
     fn exchanges(
         &mut self,
         wire: &Wire,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: usize,
-        count: usize,
+        numbers: Range<usize>,
         verify: bool,
     ) -> Result<(), MpiError> {
-        let Self { me, ranks, seed, damage, data, times, damaged, .. } = self;
-        let (me, seed) = (*me, *seed);
+        let Self { me, ranks, seed, damage, data, times, arrivals, damaged, .. } = self;
+        let (me, seed, ranks) = (*me, *seed, *ranks);
         let data = &mut data[..length];
-        for number in 0..count {
+        for number in numbers {
             let payload = |from| Payload { seed, from, to: ALL, length, exchange: number as u64 };
             if verify {
                 if root.is_none_or(|root| root == me) { payload(me).fill(data) } else { data.fill(0) }
@@ -209,9 +198,12 @@ impl Ensemble {
                 wire.barrier()?;
             }
             let mut message = Message { me, root, data: &mut *data };
-            mode.exchange(wire, &mut message, &mut |source, seconds| times[source].push(seconds))?;
+            mode.exchange(wire, &mut message, arrivals)?;
+            for source in sources(root, ranks) {
+                times[source].push(arrivals[source]);
+            }
             if verify {
-                for source in root.map_or(0..*ranks, |root| root..root + 1) {
+                for source in sources(root, ranks) {
                     let come = mode.come_from(&mut message, source);
                     if let (true, Some(byte)) = (*damage, come.first_mut()) {
                         *byte ^= 1;
@@ -222,4 +214,9 @@ impl Ensemble {
         }
         Ok(())
     }
+}
+
+/// Whose messages reach a rank: all ranks', or the root's.
+fn sources(root: Option<Rank>, ranks: usize) -> Range<Rank> {
+    root.map_or(0..ranks, |root| root..root + 1)
 }

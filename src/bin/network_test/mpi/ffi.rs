@@ -250,8 +250,8 @@ impl Requests {
         assert_eq!(into.len(), length * ranks, "one message per rank");
         // SAFETY: the pieces of `into` do not overlap and lie inside it (asserted above); `out` may be read by several
         // sends (MPI 3.0, section 3.7). Both are borrowed until all requests are complete, which is so before each
-        // return that follows successful starts. After an error MPI promises nothing: the caller never frees them
-        // (`Traffic::close`).
+        // return that follows successful starts. After an error MPI promises nothing: the whole job is ended at once
+        // (`Ensemble::round`).
         unsafe {
             for source in 0..ranks {
                 let piece = into.as_mut_ptr().add(source * length).cast();
@@ -365,3 +365,29 @@ impl Drop for Window {
         }
     }
 }
+
+/// Exports a C `main` that hands its arguments to `$run` and returns its exit code: SimGrid, which loads the program as a
+/// library, calls it for every rank. `std::env::args` would show the simulator's own arguments there.
+#[allow(unused_macros, reason = "an ordinary program has its main from Rust")]
+macro_rules! export_main {
+    ($run:path) => {
+        use std::{
+            ffi::{CStr, OsStr, OsString, c_char, c_int},
+            os::unix::ffi::OsStrExt,
+        };
+
+        // SAFETY: nothing else in this library is called `main`.
+        #[unsafe(no_mangle)]
+        extern "C" fn main(count: c_int, values: *const *const c_char) -> c_int {
+            let argument = |place: usize| -> OsString {
+                // SAFETY: C promises `count` strings, each ended by a zero, which nobody changes meanwhile.
+                let bytes = unsafe { CStr::from_ptr(*values.add(place)) }.to_bytes();
+                OsStr::from_bytes(bytes).to_owned()
+            };
+            let arguments: Vec<_> = (0..usize::try_from(count).unwrap_or(0)).map(argument).collect();
+            c_int::from($run(&arguments))
+        }
+    };
+}
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use export_main;

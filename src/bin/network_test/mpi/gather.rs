@@ -84,35 +84,43 @@ fn from_columns(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, b
 /// two of them. Collective.
 pub(super) fn worst(world: &SimpleCommunicator, mut own: Vec<Suspect>, most: usize) -> Vec<Suspect> {
     let (me, ranks) = (world.rank() as usize, world.size() as usize);
+    let mut numbers = vec![f64::NAN; 3 * most];
     let mut distance = 1;
     while distance < ranks {
         if me % (2 * distance) == distance {
-            let numbers: Vec<f64> = own.iter().flat_map(suspect_numbers).collect();
+            pack_suspects(&own, &mut numbers);
             world.process_at_rank((me - distance) as i32).send(&numbers[..]);
             break;
         }
         if me + distance < ranks {
-            let (numbers, _) = world.process_at_rank((me + distance) as i32).receive_vec::<f64>();
-            own.extend(numbers.chunks_exact(3).map(suspect_of));
+            world.process_at_rank((me + distance) as i32).receive_into(&mut numbers[..]);
+            own.extend(suspects_in(&numbers));
             own = worst_of(own, most);
         }
         distance *= 2;
     }
-    // NaN in the place of suspects that are not there.
-    let mut numbers = vec![f64::NAN; 3 * most];
     if me == ROOT {
-        own.iter().flat_map(suspect_numbers).zip(&mut numbers).for_each(|(number, place)| *place = number);
+        pack_suspects(&own, &mut numbers);
     }
     world.process_at_rank(ROOT as i32).broadcast_into(&mut numbers[..]);
-    numbers.chunks_exact(3).filter(|numbers| !numbers[0].is_nan()).map(suspect_of).collect()
+    suspects_in(&numbers).collect()
 }
 
-fn suspect_numbers(suspect: &Suspect) -> [f64; 3] {
-    [suspect.source as f64, suspect.destination as f64, suspect.ratio]
+/// Lists travel at their full length, NaN in the place of suspects that are not there: whoever receives one need not
+/// ask first how long it is.
+fn pack_suspects(suspects: &[Suspect], numbers: &mut [f64]) {
+    numbers.fill(f64::NAN);
+    for (place, suspect) in numbers.chunks_exact_mut(3).zip(suspects) {
+        place.copy_from_slice(&[suspect.source as f64, suspect.destination as f64, suspect.ratio]);
+    }
 }
 
-fn suspect_of(numbers: &[f64]) -> Suspect {
-    Suspect { source: numbers[0] as usize, destination: numbers[1] as usize, ratio: numbers[2] }
+fn suspects_in(numbers: &[f64]) -> impl Iterator<Item = Suspect> {
+    numbers.chunks_exact(3).filter(|numbers| !numbers[0].is_nan()).map(|numbers| Suspect {
+        source: numbers[0] as usize,
+        destination: numbers[1] as usize,
+        ratio: numbers[2],
+    })
 }
 
 #[cfg(test)]
@@ -126,5 +134,14 @@ mod tests {
         let cell = Cell { damaged: 2, clock_bound: Some(1e-6), ..cell };
         pack(&cell, &mut numbers);
         assert_eq!((numbers.len(), unpack(&numbers)), (WIDTH, cell));
+    }
+
+    #[test]
+    fn suspects_survive_their_numbers_and_empty_places() {
+        let suspects =
+            [Suspect { source: 3, destination: 1, ratio: 1.5 }, Suspect { source: 0, destination: 2, ratio: 1.2 }];
+        let mut numbers = [0.0; 9];
+        pack_suspects(&suspects, &mut numbers);
+        assert_eq!(suspects_in(&numbers).collect::<Vec<_>>(), suspects);
     }
 }

@@ -48,6 +48,9 @@ use self::{
     sampler::Sampler,
 };
 
+#[allow(unused_imports, reason = "only the library that a simulator loads has its main from there")]
+pub(crate) use self::ffi::export_main;
+
 /// Longest host name that travels between ranks, in bytes: what result files can hold.
 const HOST_NAME: usize = 100;
 
@@ -82,7 +85,12 @@ impl Traffic {
     /// The list of modes: what each exchanges. Collective.
     fn of(plan: &Plan, wire: &Wire, me: Rank, damage: bool) -> Result<Self, TrafficError> {
         let longest = plan.config.longest().0 as usize;
-        let window = || -> Result<Window, TrafficError> { Ok(Window::over(wire, Buffer::touched(longest, 0x33)?)?) };
+        let window = || -> Result<Window, TrafficError> {
+            let hint = "Open MPI 4 over TCP needs OMPI_MCA_osc=pt2pt in the environment";
+            let memory = Buffer::touched(longest, 0x33)?;
+            let window = Window::over(wire, memory);
+            Ok(window.map_err(|error| MpiError { text: format!("{} ({hint})", error.text), ..error })?)
+        };
         let exchange: Box<dyn Exchange> = match plan.mode {
             Mode::OneToOne | Mode::NoiseBlocking => Box::new(one_to_one::OneToOne),
             Mode::AsyncOneToOne | Mode::Noise => Box::new(async_one_to_one::AsyncOneToOne),
@@ -119,12 +127,7 @@ impl Traffic {
                 }
                 exchange.close()
             }
-            Self::Collective { exchange, ensemble } => {
-                if ensemble.has_failed() {
-                    mem::forget((exchange, ensemble));
-                }
-                Ok(())
-            }
+            Self::Collective { .. } => Ok(()),
         }
     }
 }
@@ -308,6 +311,10 @@ impl Fabric for MpiFabric<'_> {
     }
 
     fn sum(&mut self, numbers: &mut [f64]) -> Result<(), FabricError> {
+        // As many everywhere, so all or nobody: SimGrid divides by their size.
+        if numbers.is_empty() {
+            return Ok(());
+        }
         let own = numbers.to_vec();
         self.world.all_reduce_into(&own[..], numbers, SystemOperation::sum());
         Ok(())

@@ -4,8 +4,8 @@
 //! leader wakes its partner: nobody else hears of it. With disjoint pairs all ranks agree before each round whether to
 //! go on, which is a barrier at the same time. The byte is the reason to stop, if there is one.
 //!
-//! A partner that does not answer in time costs the pair's cells, not the run: leader and partner shake hands three
-//! ways (go, ready, start or not), so that both know whether the pair is measured.
+//! A partner or a noise rank that does not answer in time costs the pair's cells, not the run: the leader shakes hands
+//! with each of them three ways (go, ready, start or not), so that all know whether the pair is measured.
 
 use std::{
     thread,
@@ -21,17 +21,17 @@ use netmatrix::{
 
 use super::{
     MpiFabric, Traffic,
-    ffi::{MpiError, Tag, Wire},
+    ffi::{MpiError, Tag},
     noise::{hush, wait_until_noisy},
 };
 
 /// From the leader of a pair to the leader of the next.
 const TOKEN: Tag = 1;
-/// Leader to partner: our turn has come.
+/// Leader to partner and noise ranks: our turn has come.
 const GO: Tag = 2;
-/// Leader to partner: now, or never.
+/// Leader to partner and noise ranks: now, or never.
 const START: Tag = 3;
-/// Partner to leader: here I am. The number of the turn is added, so that an answer that comes after the leader has
+/// Partner and noise ranks to leader: here I am. The number of the turn is added, so that an answer that comes after the leader has
 /// given up is not taken for the answer of a later turn; MPI guarantees tags up to 32767.
 const READY: Tag = 1 << 14;
 const TURNS: usize = 1 << 14;
@@ -46,7 +46,10 @@ impl MpiFabric<'_> {
             self.lead(pair, &ring, round, length, cells)
         } else if pair.partner == self.me {
             if self.is_called(pair.leader)? { self.measure_pair(pair, round.index(), length, cells) } else { Ok(()) }
-        } else if ring.contains(&self.me) && self.is_called(pair.leader)? {
+        } else if ring.contains(&self.me)
+            && self.is_called(pair.leader)?
+            && self.accept(pair.leader, self.ready(round.index()))?
+        {
             let run = self.run.as_mut().expect("prepare comes before run");
             match &mut run.traffic {
                 Traffic::Pairs { noise, .. } => noise.make(&self.wire, self.me, &ring, pair.leader),
@@ -87,9 +90,14 @@ impl MpiFabric<'_> {
             self.wire.send(&word, *other, GO)?;
         }
         if self.stopped.is_none() {
-            wait_until_noisy(&self.wire, ring)?;
-            self.measure_pair(pair, round.index(), length, cells)?;
-            hush(&self.wire, ring)?;
+            if self.invite(ring, self.ready(round.index()))? {
+                wait_until_noisy(&self.wire, ring)?;
+                self.measure_pair(pair, round.index(), length, cells)?;
+                hush(&self.wire, ring)?;
+            } else {
+                self.wire.send(&[0], pair.partner, START)?;
+                time_out(pair, cells);
+            }
         }
         match leader_of(round.next()).filter(|next| *next != me) {
             Some(next) => self.wire.send(&[Stop::code(self.stopped)], next, TOKEN),
@@ -110,7 +118,8 @@ impl MpiFabric<'_> {
         self.stopped = self.stopped.max(stop);
     }
 
-    /// Shakes hands and measures both directions. The number of the turn is the same on both sides. An error means that the handshake itself broke down.
+    /// Shakes hands and measures both directions. The number of the turn is the same on both sides. An error means that
+    /// the handshake itself broke down.
     pub(super) fn measure_pair(
         &mut self,
         pair: Pair,
@@ -118,27 +127,53 @@ impl MpiFabric<'_> {
         length: Bytes,
         cells: &mut Cells,
     ) -> Result<(), MpiError> {
-        let run = self.run.as_mut().expect("prepare comes before run");
-        let ready = READY + ((run.turns_before + turn) % TURNS) as Tag;
+        let ready = self.ready(turn);
         let met = if pair.leader == self.me {
-            invite(&self.wire, pair.partner, ready, run.plan.config.patience)?
+            self.invite(&[pair.partner], ready)?
         } else {
-            if self.silent {
-                thread::sleep(2 * run.plan.config.patience);
-            }
-            accept(&self.wire, pair.leader, ready)?
+            self.accept(pair.leader, ready)?
         };
+        let run = self.run.as_mut().expect("prepare comes before run");
         match &mut run.traffic {
             Traffic::Pairs { exchange, sampler, .. } if met => {
                 sampler.both_directions(&self.wire, &run.clock, exchange.as_mut(), pair, self.me, length, cells);
             }
-            _ => {
-                for (source, destination) in [(pair.leader, pair.partner), (pair.partner, pair.leader)] {
-                    cells.set(source, destination, Cell::missing(State::TimedOut));
-                }
-            }
+            _ => time_out(pair, cells),
         }
         Ok(())
+    }
+
+    /// The tag with which the others answer in a turn.
+    fn ready(&self, turn: usize) -> Tag {
+        let before = self.run.as_ref().map_or(0, |run| run.turns_before);
+        READY + ((before + turn) % TURNS) as Tag
+    }
+
+    /// How long a leader waits for answers.
+    fn patience(&self) -> Duration {
+        self.run.as_ref().map_or(Duration::ZERO, |run| run.plan.config.patience)
+    }
+
+    /// The leader's part of a handshake: whether all the others have answered in time, which they learn from it.
+    fn invite(&self, others: &[Rank], ready: Tag) -> Result<bool, MpiError> {
+        let (start, patience) = (Instant::now(), self.patience());
+        let mut answered = true;
+        for other in others {
+            answered &= self.wire.receive_while(*other, ready, || start.elapsed() < patience)?;
+        }
+        others.iter().try_for_each(|other| self.wire.send(&[u8::from(answered)], *other, START))?;
+        Ok(answered)
+    }
+
+    /// The others' part of a handshake: whether the leader is still there, and has found everybody.
+    fn accept(&self, leader: Rank, ready: Tag) -> Result<bool, MpiError> {
+        if self.silent {
+            thread::sleep(2 * self.patience());
+        }
+        self.wire.send(&[], leader, ready)?;
+        let mut start = [0];
+        self.wire.receive(&mut start, leader, START)?;
+        Ok(start[0] == 1)
     }
 
     /// Takes part in a collective round, if all agree to go on.
@@ -151,7 +186,7 @@ impl MpiFabric<'_> {
         self.agree_to_go_on();
         let run = self.run.as_mut().expect("prepare comes before run");
         if let (Traffic::Collective { exchange, ensemble }, None) = (&mut run.traffic, self.stopped) {
-            ensemble.round(self.world, &self.wire, exchange.as_mut(), root, length, cells);
+            ensemble.round(self.world, &self.wire, exchange.as_mut(), root, length, cells)?;
         }
         Ok(())
     }
@@ -165,18 +200,9 @@ impl MpiFabric<'_> {
     }
 }
 
-/// The leader's part of the handshake: whether the partner has answered in time.
-fn invite(wire: &Wire, partner: Rank, ready: Tag, patience: Duration) -> Result<bool, MpiError> {
-    let start = Instant::now();
-    let answered = wire.receive_while(partner, ready, || start.elapsed() < patience)?;
-    wire.send(&[u8::from(answered)], partner, START)?;
-    Ok(answered)
-}
-
-/// The partner's part of the handshake: whether the leader is still there.
-fn accept(wire: &Wire, leader: Rank, ready: Tag) -> Result<bool, MpiError> {
-    wire.send(&[], leader, ready)?;
-    let mut start = [0];
-    wire.receive(&mut start, leader, START)?;
-    Ok(start[0] == 1)
+/// Both directions of a pair get no samples, because somebody has not come in time.
+fn time_out(pair: Pair, cells: &mut Cells) {
+    for (source, destination) in [(pair.leader, pair.partner), (pair.partner, pair.leader)] {
+        cells.set(source, destination, Cell::missing(State::TimedOut));
+    }
 }

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+#
+# Is any node of this cluster slower than it was, or slower than the others, tonight?
+#
+# Submits one short job over all nodes of a partition that are idle now, which measures every pair of them quickly and keeps
+# the results by date: results/nightly/<date>-<job id>/. For cron or scrontab on a node that may submit jobs:
+#
+#     30 2 * * * /path/to/nightly.sh
+#
+# The same file is the job: without a job around it, it submits itself. A job that cannot start soon, because its nodes
+# have been taken meanwhile, is given up.
+#
+# Exit codes: 0 submitted, or nothing idle; those of network_test inside the job.
+#
+# ==== edit from here ==================================================================================================
+#SBATCH --job-name=network_nightly
+##SBATCH --account=ACCOUNT
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=00:20:00
+#SBATCH --exclusive
+#SBATCH --no-requeue
+
+# What your programs need, for example: module load openmpi netcdf
+load_modules() {
+    :
+}
+partition=             # empty: the default partition
+most_nodes=1024        # of the idle nodes this many at most
+start_within=30minutes
+launcher=mpirun        # or srun
+srun_mpi=pmix          # what `srun --mpi=list` offers for your MPI: pmix for Open MPI, pmi2 for MPICH
+network_test=network_test
+network_analyze=network_analyze
+results=$HOME/network_nightly
+keep_days=90
+measure=(-t one_to_one --schedule disjoint --lengths '0,4K,64K,1M' -n 20 --time-limit 15m)
+# ==== to here =========================================================================================================
+set -euo pipefail
+
+submit() {
+    local self nodes limit=() idle
+    self=$(readlink -f -- "${BASH_SOURCE[0]}")
+    [ -z "$partition" ] || limit=("--partition=$partition")
+    # A node that is in several partitions is listed for each.
+    idle=$(sinfo "${limit[@]}" --Node --noheader --states=idle --format=%N | sort -u | head -n "$most_nodes")
+    nodes=$(grep -c . <<<"$idle" || true)
+    if [ "$nodes" -lt 2 ]; then
+        echo "$nodes idle nodes: pairs need two"
+        return
+    fi
+    mkdir -p "$results"
+    sbatch "${limit[@]}" --nodes="$nodes" --nodelist="$(paste -sd, <<<"$idle")" --deadline="now+$start_within" \
+        --output="$results/%j.log" "$self"
+}
+
+measure_idle_nodes() {
+    local start folder median code=0
+    load_modules
+    case $launcher in
+    srun) start=(srun "--mpi=$srun_mpi") ;;
+    mpirun) start=(mpirun) ;;
+    *) echo "launcher is \`$launcher\`: write mpirun or srun" >&2 && exit 2 ;;
+    esac
+    folder=$results/$(date +%Y-%m-%d)-$SLURM_JOB_ID
+    mkdir -p "$folder"
+    "${start[@]}" "$network_test" -f "$folder/network" "${measure[@]}" || code=$?
+    for median in "$folder"/*_median.nc; do
+        [ ! -e "$median" ] || "$network_analyze" info "${median%_median.nc}"
+    done >"$folder/report.txt" 2>&1 || true
+    mv "$results/$SLURM_JOB_ID.log" "$folder/job.log"
+    # Only folders that this script has made, and only by their own date.
+    find "$results" -mindepth 1 -maxdepth 1 -type d -name '????-??-??-*' -mtime "+$keep_days" -exec rm -r {} +
+    return "$code"
+}
+
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+    submit
+else
+    measure_idle_nodes
+fi

@@ -1,0 +1,159 @@
+//! The measuring program on simulated clusters of 64 hosts and more, where the faults are known exactly.
+//!
+//! SimGrid runs the same modules as under mpirun. It proves what is measured against whom, which cells a fault shows in
+//! and what a schedule costs; it proves nothing about absolute times.
+
+mod common;
+
+use std::collections::HashSet;
+
+use common::simgrid::{Simulation, simulate};
+use netmatrix::{
+    plan::Mode,
+    record::{Matrix, Run, State, Statistic},
+    store,
+    units::Rank,
+};
+
+/// How much slower than on the healthy cluster a cell must be to count as slow.
+const SLOW: f64 = 1.3;
+
+/// The medians of the only length of a run with the program's `arguments`.
+fn medians(cluster: &str, arguments: &str) -> Matrix {
+    let simulation = simulate(cluster, &format!("{arguments} -n 1 --warmup 0"));
+    complete(&simulation, "network").matrix(Statistic::Median, 0).unwrap()
+}
+
+fn complete(simulation: &Simulation, prefix: &str) -> Box<dyn Run> {
+    assert_eq!(simulation.code, Some(0), "{simulation:?}");
+    let run = store::open(&simulation.folder.path().join(prefix)).unwrap_or_else(|error| panic!("{error}"));
+    assert!(run.is_complete() && run.notices().is_empty(), "{prefix}: {:?}", run.notices());
+    Box::new(run)
+}
+
+fn pairs(ranks: usize) -> impl Iterator<Item = (Rank, Rank)> {
+    (0..ranks).flat_map(move |source| (0..ranks).map(move |destination| (source, destination))).filter(|(i, j)| i != j)
+}
+
+/// The cells that are slower with the faults than without.
+fn slow_cells(cluster: &str, faults: &[&str], arguments: &str) -> HashSet<(Rank, Rank)> {
+    let healthy = medians(cluster, arguments);
+    let planted: String = faults.iter().map(|fault| format!(" --fault {fault}")).collect();
+    let faulty = medians(&(cluster.to_owned() + &planted), arguments);
+    pairs(faulty.ranks()).filter(|cell| faulty[*cell] > SLOW * healthy[*cell]).collect()
+}
+
+fn cells_where(ranks: usize, slow: impl Fn(Rank, Rank) -> bool) -> HashSet<(Rank, Rank)> {
+    pairs(ranks).filter(|(source, destination)| slow(*source, *destination)).collect()
+}
+
+#[test]
+fn a_slow_cable_shows_in_its_row_and_column_and_nowhere_else() {
+    for schedule in ["disjoint", "isolated"] {
+        let slow =
+            slow_cells("--hosts 64", &["node017:bandwidth=0.25"], &format!("--lengths 1M --schedule {schedule}"));
+        assert_eq!(slow, cells_where(64, |source, destination| source == 17 || destination == 17), "{schedule}");
+    }
+}
+
+#[test]
+fn a_direction_that_is_slow_in_bandwidth_shows_in_that_direction_alone() {
+    for (fault, row) in [("node017.send:bandwidth=0.25", true), ("node017.receive:bandwidth=0.25", false)] {
+        let slow = slow_cells("--hosts 64", &[fault], "--lengths 1M --schedule disjoint --timing transfer");
+        assert_eq!(
+            slow,
+            cells_where(64, |source, destination| 17 == if row { source } else { destination }),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn a_direction_that_is_late_shows_in_that_direction_alone_on_synchronised_clocks() {
+    // The clocks are not compared over this cable: otherwise half of what it is late by would be taken for their offset.
+    let (cluster, fault) = ("--topology torus --hosts 64", "switch25/switch29:latency=20");
+    let on_clocks = slow_cells(cluster, &[fault], "--lengths 0 --timing clock");
+    assert!(on_clocks.contains(&(25, 29)), "{on_clocks:?}");
+    let both_ways = |cells: &HashSet<(Rank, Rank)>| cells.iter().filter(|(i, j)| cells.contains(&(*j, *i))).count();
+    assert_eq!(both_ways(&on_clocks), 0, "{on_clocks:?}");
+    // The announcement of the other timings travels the other way, and half of its delay is blamed on each direction.
+    let transferred = slow_cells(cluster, &[fault], "--lengths 0 --timing transfer");
+    assert!(transferred.contains(&(25, 29)) && transferred.contains(&(29, 25)), "{transferred:?}");
+}
+
+#[test]
+fn a_host_that_sends_late_to_everybody_looks_late_both_ways_and_the_bound_of_its_clock_covers_it() {
+    // Nothing but a clock that is right without messages could tell this from a clock that is half as much behind.
+    let arguments = "--lengths 0 --timing clock -n 1 --warmup 0";
+    let healthy = complete(&simulate("--hosts 64", arguments), "network").matrix(Statistic::Median, 0).unwrap();
+    let simulation = simulate("--hosts 64 --fault node017.send:latency=20", arguments);
+    let run = complete(&simulation, "network");
+    let median = run.matrix(Statistic::Median, 0).unwrap();
+    let mut cells = Vec::new();
+    run.read_cells(0, 0..64, &mut cells).unwrap();
+    for cell in [(17, 40), (40, 17)] {
+        let off = median[cell] - healthy[cell];
+        let bound =
+            cells[64 * cell.0 + cell.1].clock_bound.expect("every cell that is timed on two clocks has a bound");
+        assert!(off > 3e-6 && off < bound + 5e-6, "{cell:?}: {off} s off, bound {bound} s");
+    }
+}
+
+#[test]
+fn a_slow_uplink_shows_in_the_pairs_that_cross_it_and_nowhere_else() {
+    // 16 cables' worth of bandwidth, of which less than one is left.
+    let slow = slow_cells("--hosts 64", &["leaf1:bandwidth=0.02"], "--lengths 1M");
+    let in_leaf_1 = |rank: Rank| rank / 16 == 1;
+    assert_eq!(slow, cells_where(64, |source, destination| in_leaf_1(source) != in_leaf_1(destination)));
+}
+
+#[test]
+fn schedules_agree_on_a_fabric_that_carries_everything_and_differ_by_contention_on_one_that_does_not() {
+    let ratios = |cluster: &str| {
+        let [isolated, disjoint] =
+            ["isolated", "disjoint"].map(|schedule| medians(cluster, &format!("--lengths 1M --schedule {schedule}")));
+        pairs(64).map(|cell| disjoint[cell] / isolated[cell]).collect::<Vec<_>>()
+    };
+    let leaf_spine = ratios("--hosts 64");
+    assert!(leaf_spine.iter().all(|ratio| (0.95..1.05).contains(ratio)), "{leaf_spine:?}");
+    // Two switches, each with half of the bandwidth upwards, are shared by up to four pairs.
+    let fat_tree = ratios("--hosts 64 --topology fat-tree");
+    assert!(fat_tree.iter().all(|ratio| (0.95..4.3).contains(ratio)), "{fat_tree:?}");
+    assert!(fat_tree.iter().any(|ratio| *ratio > 1.5), "{fat_tree:?}");
+}
+
+#[test]
+fn disjoint_pairs_take_a_thirtieth_of_the_time_of_isolated_ones_at_128_hosts() {
+    let [isolated, disjoint] = ["isolated", "disjoint"].map(|schedule| {
+        let arguments = format!("--lengths 0,4K,64K -n 2 --warmup 1 --schedule {schedule}");
+        let simulation = simulate("--hosts 128", &arguments);
+        complete(&simulation, "network");
+        simulation.seconds.expect("the simulator says how much time has passed in it")
+    });
+    assert!(30.0 * disjoint <= isolated, "{disjoint} s beside {isolated} s");
+}
+
+#[test]
+fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
+    let simulation = simulate("--hosts 16 --ranks-per-host 2", "-t all -p 4 -l 1K -n 3 --warmup 1 --lengths 0,4K");
+    for mode in Mode::all() {
+        let run = complete(&simulation, &format!("network_{mode}"));
+        let hosts = &run.header().hosts;
+        assert_eq!((hosts.ranks(), hosts.count(), hosts.name_of(31)), (32, 16, "node015"), "{mode}");
+        for index in 0..2 {
+            let median = run.matrix(Statistic::Median, index).unwrap();
+            assert!(pairs(32).all(|cell| median[cell] > 0.0 && median[cell] < 1.0), "{mode}, length {index}");
+            let mut states = vec![State::NotScheduled; 32 * 32];
+            run.read_states(index, 0..32, &mut states).unwrap();
+            assert!(pairs(32).all(|(i, j)| states[32 * i + j] == State::Measured), "{mode}, length {index}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_that_the_cluster_cannot_have_is_refused() {
+    let simulation = simulate("--hosts 64 --fault node064:bandwidth=0.5", "");
+    assert_eq!(simulation.code, Some(2), "{simulation:?}");
+    assert!(simulation.stderr.contains("node064") && simulation.stderr.contains("node063"), "{simulation:?}");
+    assert_eq!(simulation.folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+}

@@ -1,0 +1,449 @@
+//! Virtual hosts: the real program across several hosts, with faults on their cables, and the command that makes them.
+//!
+//! These tests need root and are built with `--features beds`. Where virtual hosts cannot be made they fail and say why.
+
+mod common;
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::Path,
+    process::{self, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use common::launcher::{Job, Outcome};
+use netmatrix::{
+    record::{Matrix, Run, Statistic},
+    store,
+};
+use tempfile::TempDir;
+
+const VCLUSTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/vcluster/vcluster");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_network_test");
+
+/// Long enough that a rate limit's bucket does not matter.
+const LENGTH: u64 = 256 << 10;
+/// Timed exchanges of a pair.
+const SAMPLES: u64 = 5;
+/// Exchanges before the first that counts: the program's own default.
+const WARMUP: u64 = 3;
+
+/// A cluster of a name of its own, taken down when dropped.
+struct Cluster {
+    name: String,
+    folder: TempDir,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test{}x{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Self { name, folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn up(options: &str) -> Self {
+        let cluster = Self::new();
+        cluster.done(&format!("up {options}"));
+        cluster
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(VCLUSTER);
+        command.args(line.split_whitespace()).envs(self.environment()).stdout(Stdio::null());
+        command
+    }
+
+    fn job(&self, line: &str) -> Job {
+        let job = Job::alone(VCLUSTER).directory(self.folder.path()).args(line.split_whitespace());
+        self.environment().into_iter().fold(job, |job, (name, value)| job.env(name, value))
+    }
+
+    fn environment(&self) -> [(&str, OsString); 2] {
+        [("VC_NAME", self.name.clone().into()), ("VC_RUN", self.folder.path().join("state").into())]
+    }
+
+    /// Any command that starts no ranks.
+    fn run(&self, line: &str) -> Outcome {
+        self.job(line).beside_others().run()
+    }
+
+    /// What a command prints that has to succeed.
+    #[track_caller]
+    fn done(&self, line: &str) -> String {
+        let outcome = self.run(line);
+        assert_eq!(outcome.code, Some(0), "vcluster {line}:\n{}{}", outcome.stdout, outcome.stderr);
+        outcome.stdout
+    }
+
+    /// What a command complains about that has to end with `code`.
+    #[track_caller]
+    fn refused(&self, line: &str, code: i32) -> String {
+        let outcome = self.run(line);
+        assert_eq!((outcome.code, outcome.timed_out), (Some(code), false), "vcluster {line}: {outcome:?}");
+        outcome.stderr
+    }
+
+    fn shell(&self, host: &str, script: &str) -> Outcome {
+        self.job(&format!("exec {host} bash -c")).args([script]).beside_others().run()
+    }
+
+    /// Medians of all pairs, by number of the host; one message length.
+    fn measure(&self, length: u64, options: &str) -> Matrix {
+        let line = format!("mpirun {PROGRAM} --lengths {length} -n {SAMPLES} {options} -f set --force");
+        let outcome = self.job(&line).run();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let run = store::open(&self.folder.path().join("set")).unwrap();
+        assert!(run.is_complete());
+        let mut hosts: Vec<String> = run.header().hosts.name_of_every_rank().map(str::to_owned).collect();
+        hosts.sort();
+        assert_eq!(hosts.join(","), self.done("hosts").trim(), "every rank says the name of its virtual host");
+        let number = |rank| run.header().hosts.name_of(rank)[1..].parse::<usize>().unwrap();
+        let ranks = run.ranks();
+        let mut medians = vec![f64::NAN; ranks * ranks];
+        run.read_rows(Statistic::Median, 0, 0..ranks, &mut medians).unwrap();
+        let mut by_host = Matrix::missing(ranks);
+        for (k, median) in medians.into_iter().enumerate() {
+            by_host[(number(k / ranks), number(k % ranks))] = median;
+        }
+        by_host
+    }
+
+    /// States of the ranks on a host, from Linux's /proc.
+    fn rank_states(&self, host: &str) -> Vec<char> {
+        let name = format!("{}-{host}", self.name);
+        let output = Command::new("ip").args(["netns", "pids", &name]).output().unwrap();
+        let pids = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stats = pids.lines().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
+        stats.filter_map(|stat| stat.split_once("(network_test) ")?.1.chars().next()).collect()
+    }
+
+    /// What has crossed each host's cable, `head` last.
+    fn counters(&self) -> Vec<Traffic> {
+        let hosts = self.done("hosts").split(',').count();
+        let text = self.done("counters");
+        let numbers = |line: &str| line.split_whitespace().skip(1).map(|n| n.parse().unwrap()).collect::<Vec<u64>>();
+        let traffic = |line: &str| match numbers(line)[..] {
+            [sent_bytes, sent_packets, received_bytes, received_packets] => {
+                Traffic { sent_bytes, sent_packets, received_bytes, received_packets }
+            }
+            _ => panic!("{line}"),
+        };
+        text.lines().skip(1).take(hosts + 1).map(traffic).collect()
+    }
+
+    /// Everything on this machine that carries the name of this cluster.
+    fn traces(&self) -> Vec<String> {
+        let output = |command: &str, arguments: &[&str]| {
+            let output = Command::new(command).args(arguments).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let all = output("ip", &["netns", "list"]) + &output("ps", &["-eo", "args="]) + &output("ip", &["link"]);
+        let mut traces: Vec<String> = all.lines().filter(|line| line.contains(&self.name)).map(str::to_owned).collect();
+        let state = self.folder.path().join("state").join(&self.name);
+        traces.extend(state.exists().then(|| state.display().to_string()));
+        traces
+    }
+
+    #[track_caller]
+    fn assert_gone(&self) {
+        assert_eq!(self.traces(), [""; 0], "nothing is left");
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let outcome = self.run("down");
+        if !thread::panicking() {
+            assert_eq!(outcome.code, Some(0), "{outcome:?}");
+            self.assert_gone();
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Traffic {
+    sent_bytes: u64,
+    sent_packets: u64,
+    received_bytes: u64,
+    received_packets: u64,
+}
+
+/// Checks that exactly the pairs (source, destination) that `slow` names take at least twice as long as any other.
+#[track_caller]
+fn assert_slow(medians: &Matrix, slow: impl Fn(usize, usize) -> bool) {
+    let pairs = (0..medians.ranks()).flat_map(|i| (0..medians.ranks()).map(move |j| (i, j))).filter(|(i, j)| i != j);
+    let (hit, others): (Vec<_>, Vec<_>) = pairs.partition(|&(i, j)| slow(i, j));
+    let fastest = hit.iter().map(|&pair| medians[pair]).fold(f64::INFINITY, f64::min);
+    let slowest = others.iter().map(|&pair| medians[pair]).fold(0.0, f64::max);
+    assert!(!hit.is_empty() && !others.is_empty());
+    assert!(fastest > 2.0 * slowest, "slow pairs from {fastest} s, others up to {slowest} s: {medians:?}");
+}
+
+#[test]
+fn a_slow_cable_shows_in_its_row_and_its_column_and_traffic_crosses_cables() {
+    let cluster = Cluster::up("-n 6");
+    cluster.done("fault base rate=400mbit");
+    cluster.done("fault host n2 rate=50mbit");
+    let before = cluster.counters();
+    let medians = cluster.measure(LENGTH, "--timing transfer");
+    let after = cluster.counters();
+    assert_slow(&medians, |source, destination| source == 2 || destination == 2);
+    // All that a host exchanges with the five others, and little beside: headers, empty messages, the result. The first
+    // two ranks exchange more, because the time that the run will take is forecast from them.
+    let payload = 5 * (SAMPLES + WARMUP) * LENGTH;
+    for (host, (before, after)) in before.iter().zip(&after).take(6).enumerate() {
+        for bytes in [after.sent_bytes - before.sent_bytes, after.received_bytes - before.received_bytes] {
+            assert!(bytes > payload, "n{host}: {bytes} of {payload}");
+            assert!(host < 2 || bytes < payload + payload / 10 + 100_000, "n{host}: {bytes} of {payload}");
+        }
+    }
+    let head = after[6].sent_bytes - before[6].sent_bytes;
+    assert!(head < payload / 20, "the launcher takes no part in the measurement, but its cable carried {head} bytes");
+
+    cluster.done("fault clear");
+    assert_eq!(cluster.done("fault show"), "");
+    cluster.done("fault base rate=400mbit");
+    let healthy = cluster.measure(LENGTH, "--timing transfer");
+    let [fastest, slowest] = [f64::min, f64::max].map(|pick| healthy.off_diagonal().reduce(pick).unwrap());
+    // The fault was a factor of eight; other work on the machine makes two.
+    assert!(slowest < 4.0 * fastest, "{fastest} s to {slowest} s once the fault is cleared: {healthy:?}");
+}
+
+#[test]
+fn a_slow_direction_shows_in_its_direction_alone() {
+    let cluster = Cluster::up("-n 4");
+    cluster.done("fault base rate=400mbit");
+    cluster.done("fault host n1 rate=50mbit up");
+    assert_slow(&cluster.measure(LENGTH, "--timing transfer"), |source, _| source == 1);
+    cluster.done("fault clear");
+    cluster.done("fault base rate=400mbit");
+    cluster.done("fault host n3 rate=50mbit down");
+    assert_slow(&cluster.measure(LENGTH, "--timing transfer"), |_, destination| destination == 3);
+    cluster.done("fault clear");
+    cluster.done("fault base rate=400mbit");
+    cluster.done("fault pair n3 n0 rate=50mbit");
+    assert_slow(&cluster.measure(LENGTH, "--timing transfer"), |source, destination| (source, destination) == (3, 0));
+}
+
+#[test]
+fn a_slow_rack_cable_shows_between_racks() {
+    let cluster = Cluster::up("-n 5 --racks 2");
+    let rack = |host: usize| host * 2 / 5;
+    cluster.done("fault base rate=400mbit");
+    cluster.done("fault rack 1 rate=50mbit");
+    let medians = cluster.measure(LENGTH, "--timing transfer");
+    assert_slow(&medians, |source, destination| rack(source) != rack(destination));
+    let text = cluster.done("counters");
+    assert!(text.lines().any(|line| line.starts_with("rack1 ")), "{text}");
+}
+
+#[test]
+fn a_delay_shows_where_it_was_put() {
+    let cluster = Cluster::up("-n 4");
+    cluster.done("fault host n2 delay=5ms");
+    let medians = cluster.measure(1024, "");
+    assert_slow(&medians, |source, destination| source == 2 || destination == 2);
+    let hit: Vec<f64> = medians.row(2).iter().enumerate().filter(|(j, _)| *j != 2).map(|(_, value)| *value).collect();
+    assert!(hit.iter().all(|time| (5e-3..9e-3).contains(time)), "{hit:?}");
+    // While the delay line stays, frames of a healthy cluster do not pass through it.
+    cluster.done("fault clear");
+    let healthy = cluster.measure(1024, "");
+    assert!(healthy.off_diagonal().all(|time| time < 4e-3), "{healthy:?}");
+}
+
+#[test]
+fn frames_are_lost_on_the_way_that_was_named() {
+    const FRAMES: u64 = 1000;
+    let cluster = Cluster::up("-n 3");
+    cluster.done("fault pair n0 n1 loss=10%");
+    // Nobody listens there: what arrives is counted by the interface.
+    let send = |to: &str| {
+        let script = format!("for i in $(seq {FRAMES}); do echo >/dev/udp/{to}/9; done");
+        let outcome = cluster.shell("n0", &script);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    };
+    let before = cluster.counters();
+    send("n1");
+    send("n2");
+    // The last frames may still be under way.
+    thread::sleep(Duration::from_millis(50));
+    let after = cluster.counters();
+    let received = |host: usize| after[host].received_packets - before[host].received_packets;
+    assert!(after[0].sent_packets - before[0].sent_packets >= 2 * FRAMES);
+    // Four standard deviations are 38.
+    assert!((862..=938).contains(&received(1)), "{} of {FRAMES}", received(1));
+    assert!((FRAMES..FRAMES + 20).contains(&received(2)), "{} of {FRAMES}", received(2));
+}
+
+#[test]
+fn a_host_has_a_name_an_address_and_memory_of_its_own() {
+    let cluster = Cluster::up("-n 3");
+    assert_eq!(cluster.done("hosts"), "n0,n1,n2\n");
+    assert_eq!(cluster.done("exec n1 hostname"), "n1\n");
+    assert_eq!(cluster.done("exec head hostname"), "head\n");
+    let folder = fs::canonicalize(cluster.folder.path()).unwrap();
+    assert_eq!(Path::new(cluster.done("exec n1 pwd -P").trim()), folder, "commands start where vcluster was started");
+    let outcome = cluster.shell("n1", "ls /sys/class/net; getent hosts n2; getent hosts nowhere; exit 7");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(7), "eth0\nlo\n10.77.0.3       n2\n"), "{outcome:?}");
+    assert_eq!(cluster.shell("n0", "echo x >/dev/shm/x").code, Some(0));
+    assert_eq!(cluster.shell("n1", "ls /dev/shm").stdout, "");
+    assert!(!Path::new("/dev/shm/x").exists() && !Path::new("/sys/class/net/p0").exists());
+    assert_eq!(cluster.done("exec -u nobody n2 id -un"), "nobody\n");
+    assert!(cluster.refused("exec n3 true", 2).contains("it has n0 to n2, and head"));
+}
+
+#[test]
+fn up_and_down_can_be_repeated() {
+    let cluster = Cluster::new();
+    cluster.done("down");
+    assert_eq!(cluster.run("status").code, Some(1));
+    assert!(cluster.refused("exec n0 true", 3).contains("no cluster"));
+    cluster.done("up -n 3");
+    let keeper = |cluster: &Cluster| cluster.done("exec n1 readlink /proc/self/ns/uts");
+    let first = keeper(&cluster);
+    assert!(cluster.done("up -n 3").contains("already"));
+    assert_eq!(keeper(&cluster), first, "a second up changes nothing");
+    assert!(cluster.refused("up -n 4", 2).contains("hosts=3"));
+    // What runs there ends with the cluster, also what does not heed signals.
+    assert_eq!(cluster.shell("n1", "trap '' TERM; sleep 86031 >/dev/null 2>&1 & exit 0").code, Some(0));
+    assert!(cluster.done("status").contains("n1 10.77.0.2 1 processes"));
+    cluster.done("down");
+    cluster.assert_gone();
+    let sleepers = Command::new("ps").args(["-eo", "args="]).output().unwrap().stdout;
+    assert!(!String::from_utf8_lossy(&sleepers).contains("sleep 86031"));
+    cluster.done("down");
+    cluster.assert_gone();
+}
+
+#[test]
+fn what_a_killed_up_has_left_is_cleaned() {
+    for (milliseconds, next) in [(10, "up -n 3"), (60, "down"), (120, "up -n 3"), (180, "down")] {
+        let cluster = Cluster::new();
+        let start = Instant::now();
+        // Killed alone: what it has started goes on.
+        let mut up = cluster.command("up -n 40").spawn().unwrap();
+        while cluster.traces().iter().all(|trace| !trace.contains("-switch")) {
+            assert!(start.elapsed() < Duration::from_secs(30), "no namespace is made");
+        }
+        thread::sleep(Duration::from_millis(milliseconds));
+        up.kill().unwrap();
+        up.wait().unwrap();
+        assert_eq!(cluster.run("status").code, Some(1), "{milliseconds} ms are enough for up");
+        assert_ne!(cluster.traces(), [""; 0]);
+        cluster.done(next);
+        if next == "down" {
+            cluster.assert_gone();
+        } else {
+            assert_eq!(cluster.done("hosts"), "n0,n1,n2\n");
+            assert_eq!(cluster.done("exec n2 hostname"), "n2\n");
+        }
+    }
+}
+
+#[test]
+fn a_host_that_has_died_is_told_and_made_anew() {
+    let cluster = Cluster::up("-n 3");
+    let pid = fs::read_to_string(cluster.folder.path().join("state").join(&cluster.name).join("n1.pid")).unwrap();
+    assert!(Command::new("kill").args(["-KILL", pid.trim()]).status().unwrap().success());
+    let is_there = || fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|title| !title.is_empty());
+    while is_there() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(cluster.refused("exec n1 true", 3).contains("n1 has died"));
+    assert!(cluster.done("status").contains("n1 10.77.0.2 DEAD"));
+    cluster.done("up -n 3");
+    assert_eq!(cluster.done("exec n1 hostname"), "n1\n");
+}
+
+#[test]
+fn processes_of_a_host_are_frozen_continued_and_killed() {
+    let cluster = Cluster::up("-n 3");
+    let line = format!("mpirun {PROGRAM} --lengths 1K -n 1000000 -f endless");
+    let job = cluster.job(&line).limit(Duration::from_secs(60)).start();
+    let rank_becomes = |wanted: fn(&[char]) -> bool| {
+        let start = Instant::now();
+        while !wanted(&cluster.rank_states("n1")) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", cluster.rank_states("n1"));
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    rank_becomes(|states| states.len() == 1);
+    cluster.done("fault freeze n1");
+    rank_becomes(|states| states == ['T']);
+    cluster.done("fault thaw n1");
+    rank_becomes(|states| states.len() == 1 && states != ['T']);
+    cluster.done("fault crash n1");
+    let outcome = job.wait();
+    assert!(!outcome.timed_out && outcome.code != Some(0), "the job ends when a host is lost: {outcome:?}");
+    for host in ["n0", "n1", "n2"] {
+        assert_eq!(cluster.rank_states(host), []);
+    }
+    assert_eq!(cluster.done("exec n1 hostname"), "n1\n", "the host itself is still there");
+}
+
+#[test]
+fn where_hosts_cannot_be_made_it_is_said() {
+    let cluster = Cluster::new();
+    let without_rights = ["--bounding-set=-sys_admin,-net_admin", VCLUSTER, "up"];
+    let [(name, value), (folder, path)] = cluster.environment();
+    let job = Job::alone("setpriv").args(without_rights).env(name, value).env(folder, path);
+    let outcome = job.beside_others().run();
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("cannot make network namespaces"), "{outcome:?}");
+    cluster.assert_gone();
+}
+
+#[test]
+fn clusters_do_not_touch_each_other() {
+    let [one, other] = [Cluster::up("-n 2"), Cluster::up("-n 3")];
+    one.done("fault host n1 rate=10mbit");
+    one.done("fault unplug n0");
+    assert_eq!(one.done("fault show").lines().count(), 3);
+    assert_eq!(other.done("fault show"), "");
+    one.done("down");
+    assert_eq!(other.done("exec n1 hostname"), "n1\n");
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let cluster = Cluster::up("-n 2");
+    for (line, named) in [
+        ("", "usage"),
+        ("start", "usage"),
+        ("up -n", "-n"),
+        ("up -n 1", "from 2 to 60"),
+        ("up -n 08", "08"),
+        ("up -n 2 --racks 3", "more than the 2 hosts"),
+        ("up --racks 13", "from 1 to 12"),
+        ("up --size 3", "--size"),
+        ("exec n0", "a command"),
+        ("exec n2 true", "n2"),
+        ("mpirun", "a program"),
+        ("fault", "what to do"),
+        ("fault break n0", "break"),
+        ("fault host", "host"),
+        ("fault host n7 rate=1mbit", "n7"),
+        ("fault host n0", "nothing to set"),
+        ("fault host n0 rate=1", "rate=1"),
+        ("fault host n0 rate=1mb", "rate=1mb"),
+        ("fault host n0 rate=-1mbit", "rate=-1mbit"),
+        ("fault host n0 delay=1ms sideways", "sideways"),
+        ("fault host n0 loss=101%", "100 %"),
+        ("fault host n0 delay=0.1ns", "delay=0.1ns"),
+        ("fault pair n0 n0 delay=1ms", "n0"),
+        ("fault pair n0 n1 delay=1ms up", "up"),
+        ("fault rack 0 rate=1mbit", "one switch"),
+        ("fault unplug", "host"),
+        ("counters n0", "no arguments"),
+    ] {
+        let complaint = cluster.refused(line, 2);
+        assert!(complaint.contains(named), "vcluster {line}: {complaint}");
+    }
+    assert_eq!(cluster.done("fault show"), "", "none of them had an effect");
+    assert!(cluster.done("--help").contains("Exit codes"));
+    let outcome = cluster.job("up").env("VC_NAME", "a-b").run();
+    assert!(outcome.code == Some(2) && outcome.stderr.contains("VC_NAME=a-b"), "{outcome:?}");
+}
