@@ -110,11 +110,9 @@ impl Scene {
         let all = |points: &[(f64, f64)]| points.iter().map(|point| pixel(*point)).collect::<Vec<_>>();
         for shape in &self.shapes {
             match shape {
-                // Plotters paints the pixels of both corners.
                 Shape::Rectangle([left, top, right, bottom], colour) => {
-                    let (from, to) = (pixel((*left, *top)), pixel((*right, *bottom)));
-                    let to = ((to.0 - 1).max(from.0), (to.1 - 1).max(from.1));
-                    area.draw(&Rectangle::new([from, to], painted(*colour).filled()))?;
+                    let corners = [pixel((*left, *top)), pixel((*right, *bottom))];
+                    area.draw(&Rectangle::new(corners, painted(*colour).filled()))?;
                 }
                 Shape::Line(points, colour, width) => {
                     area.draw(&PathElement::new(all(points), painted(*colour).stroke_width(*width)))?;

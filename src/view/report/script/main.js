@@ -241,7 +241,7 @@ window.networkReport = {
     return code === EMPTY || code === LOST ? NaN : valueOf(code);
   },
   visible: () => ({ ...matrix.grid.visible }),
-  table: matrixTable,
+  placeOfCell: (row, column) => matrix.grid.at(column + 0.5, row + 0.5),
 };
 
 start();
