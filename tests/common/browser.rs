@@ -111,7 +111,7 @@ impl Browser {
     /// A click at a place of the window.
     pub fn click(&self, x: f64, y: f64) {
         self.act(&json!([{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
-            {"type": "pointerMove", "duration": 0, "x": x.round(), "y": y.round()},
+            {"type": "pointerMove", "duration": 0, "x": x as i64, "y": y as i64},
             {"type": "pointerDown", "button": 0},
             {"type": "pointerUp", "button": 0},
         ]}]));
@@ -120,7 +120,7 @@ impl Browser {
     /// Turns the wheel over a place of the window; negative is away from oneself.
     pub fn wheel(&self, x: f64, y: f64, delta: i32) {
         self.act(&json!([{"type": "wheel", "id": "wheel", "actions": [
-            {"type": "scroll", "x": x.round(), "y": y.round(), "deltaX": 0, "deltaY": delta, "duration": 0, "origin": "viewport"},
+            {"type": "scroll", "x": x as i64, "y": y as i64, "deltaX": 0, "deltaY": delta, "duration": 0, "origin": "viewport"},
         ]}]));
     }
 

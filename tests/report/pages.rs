@@ -13,7 +13,7 @@ use netmatrix::{
         synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
     },
     plan::{Config, Plan, Sweep},
-    record::{Cell, Header, MemoryRun, Provenance, Run, State},
+    record::{Cell, Header, MemoryRun, Provenance, Run, State, Statistic},
     stats::Summary,
     store,
     units::Bytes,
@@ -57,12 +57,12 @@ impl Folder {
     }
 
     /// A page of a [`Large`] run, which no file has to hold.
-    pub fn large(&self, ranks: usize, lengths: u64) -> PathBuf {
+    pub fn large(&self, ranks: usize, lengths: u64, statistics: &[Statistic]) -> PathBuf {
         let run = Large::new(ranks, lengths);
         let section = Section {
             name: "large".into(),
             run: &run,
-            statistics: run.statistics(),
+            statistics,
             notices: &[],
             archive: None,
             diagnosis: None,

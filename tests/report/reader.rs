@@ -79,8 +79,10 @@ impl Reader {
     pub fn colour(&self, row: usize, column: usize) -> [u8; 3] {
         let colour = self.browser.run(&format!(
             "const {{ x, y }} = networkReport.placeOfCell({row}, {column});
-             const pen = document.getElementById('matrix').getContext('2d');
-             const {{ data }} = pen.getImageData(Math.round(x) - 2, Math.round(y) - 2, 4, 4);
+             const copy = document.createElement('canvas');
+             const pen = copy.getContext('2d', {{ willReadFrequently: true }});
+             pen.drawImage(document.getElementById('matrix'), 2 - Math.round(x), 2 - Math.round(y));
+             const {{ data }} = pen.getImageData(0, 0, 4, 4);
              return [0, 1, 2].map((k) => Math.round(data.filter((_, at) => at % 4 === k).reduce((a, b) => a + b) / 16));"
         ));
         [0, 1, 2].map(|channel| colour[channel].as_u64().expect("a channel is a number") as u8)

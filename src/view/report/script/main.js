@@ -67,9 +67,11 @@ function showPicked() {
 // The parts that need other lengths than the shown one.
 async function showDetails(mine, units) {
   const isCurrent = () => mine === generation;
-  matrix.outlines = await outlinesOf(units, view.length);
+  const before = matrix.outlines;
+  const outlines = await outlinesOf(units, view.length);
   if (!isCurrent()) return;
-  if (matrix.outlines) matrix.grid.draw();
+  matrix.outlines = outlines;
+  if (outlines !== before) matrix.grid.draw();
   const key = [view.run, view.statistic, view.source, view.destination, view.line, view.order, view.unit, view.compare].join();
   if (key !== detailKey) {
     line.layer = await lineLayer(isCurrent, paintLine);
