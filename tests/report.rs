@@ -117,7 +117,12 @@ fn colours_follow_the_range_the_levels_and_the_map() {
 fn a_finding_leads_to_its_place_and_a_link_restores_the_view() {
     let folder = Folder::new();
     let diagnosis = folder.diagnosis(&findings());
-    let page = folder.report("faults", &[&folder.faults()], &["--diagnosis", diagnosis.to_str().unwrap()]);
+    let topology = folder.path("topology.conf");
+    let leaves =
+        (0..4).map(|leaf| format!("SwitchName=leaf{leaf} Nodes=node[{:03}-{:03}]\n", 13 - 4 * leaf, 16 - 4 * leaf));
+    fs::write(&topology, leaves.collect::<String>() + "SwitchName=spine Switches=leaf[0-3]\n").unwrap();
+    let arguments = ["--diagnosis", diagnosis.to_str().unwrap(), "--topology", topology.to_str().unwrap()];
+    let page = folder.report("faults", &[&folder.faults()], &arguments);
     let reader = Reader::open(&page);
     reader.screenshot("faults");
     let verdict = reader.text("#verdict");
@@ -129,7 +134,21 @@ fn a_finding_leads_to_its_place_and_a_link_restores_the_view() {
     reader.browser.run("document.querySelectorAll('.finding')[0].click();");
     reader.browser.wait_for("networkReport.view.source === 4 && networkReport.view.line === 'row'");
 
-    reader.show(&json!({"statistic": "max", "length": 3, "colours": "grey", "order": "host", "source": 7, "line": "column"}));
+    let tree = reader.text("#tree");
+    assert!(tree.starts_with("spine, 16 hosts") && tree.contains("leaf3, 4 hosts"), "{tree}");
+    assert_eq!(reader.browser.run("return document.querySelectorAll('#tree .host.found').length"), 4);
+    // leaf0 comes first in the file, and node013 is its first host: rank 24 is in the first row.
+    reader.show(&json!({"order": "group", "source": 24, "destination": 25}));
+    let original = matrix(&folder.path("faults"), Statistic::Median, LENGTHS.len() - 1);
+    reader.expect_value(24, 25, original[(24, 25)]);
+    let place = reader.place_of(0, 1);
+    reader.browser.click(place.0, place.1);
+    reader.browser.wait_for("networkReport.view.source === 24 && networkReport.view.destination === 25");
+    reader.screenshot("topology");
+
+    reader.show(
+        &json!({"statistic": "max", "length": 3, "colours": "grey", "order": "host", "source": 7, "line": "column"}),
+    );
     let middle = reader.place_of(20, 20);
     for _ in 0..4 {
         reader.browser.wheel(middle.0, middle.1, -300);
@@ -325,7 +344,9 @@ fn pictures_and_tables_are_downloaded_and_the_page_prints() {
     assert_eq!(count, 32 * 31);
     let picture = reader.download("picture", &downloads.join("faults_one_to_one_median_1048576.png"));
     assert!(picture.starts_with(b"\x89PNG") && picture.len() > 20_000, "{} bytes", picture.len());
-    let print = reader.browser.chromium("Page.printToPDF", &json!({"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": false}));
+    let print = reader
+        .browser
+        .chromium("Page.printToPDF", &json!({"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": false}));
     assert!(print["data"].as_str().unwrap().len() > 20_000);
     reader.expect_no_complaints();
 }
@@ -367,7 +388,9 @@ fn a_thousand_ranks_open_at_once_and_play_smoothly() {
     );
     let times: Vec<f64> = times.as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).collect();
     let (middle, late) = (times[times.len() / 2], times[times.len() * 9 / 10]);
-    println!("1,024 ranks: {size} bytes, opened after {opened:.0} ms, frames of {middle:.0} ms, one in ten {late:.0} ms");
+    println!(
+        "1,024 ranks: {size} bytes, opened after {opened:.0} ms, frames of {middle:.0} ms, one in ten {late:.0} ms"
+    );
     assert!(opened <= 1500.0, "the first matrix came after {opened} ms");
     assert!(middle <= 50.0, "frames take {middle} ms");
     reader.expect_no_complaints();

@@ -7,3 +7,4 @@ pub mod blocks;
 pub mod cluster;
 pub mod distribution;
 pub mod merge;
+pub mod switches;

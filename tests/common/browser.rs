@@ -39,7 +39,8 @@ impl Browser {
             .unwrap_or_else(|error| panic!("cannot start {program:?} (Debian: apt install chromium-driver): {error}"));
         let mut said = BufReader::new(driver.stdout.take().unwrap());
         let mut lines = said.by_ref().lines().map_while(Result::ok).take(20);
-        let port = lines.find_map(|line| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse::<u16>().ok());
+        let port = lines
+            .find_map(|line| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse::<u16>().ok());
         let config = ureq::Agent::config_builder().timeout_global(Some(LIMIT)).http_status_as_error(false);
         let mut browser = Self { driver, _said: said, agent: config.build().into(), session: String::new() };
         let root = format!("http://127.0.0.1:{}/session", port.expect("chromedriver tells its port"));
@@ -64,7 +65,8 @@ impl Browser {
             _ => self.agent.post(url).send_json(body),
         };
         let mut answer = answer.unwrap_or_else(|error| panic!("{method} {url}: {error}"));
-        let mut text: Value = answer.body_mut().with_config().limit(1 << 28).read_json().expect("WebDriver speaks JSON");
+        let mut text: Value =
+            answer.body_mut().with_config().limit(1 << 28).read_json().expect("WebDriver speaks JSON");
         assert!(answer.status().is_success(), "{method} {url} {body}: {text}");
         text["value"].take()
     }

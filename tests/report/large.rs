@@ -67,7 +67,13 @@ impl Run for Large {
         &self.statistics
     }
 
-    fn read_rows(&self, statistic: Statistic, length: usize, rows: Range<usize>, values: &mut [f64]) -> Result<(), BoxError> {
+    fn read_rows(
+        &self,
+        statistic: Statistic,
+        length: usize,
+        rows: Range<usize>,
+        values: &mut [f64],
+    ) -> Result<(), BoxError> {
         let ranks = self.ranks();
         for (row, part) in rows.zip(values.chunks_mut(ranks)) {
             for (column, value) in part.iter_mut().enumerate() {

@@ -66,7 +66,7 @@ impl Folder {
             notices: &[],
             archive: None,
             diagnosis: None,
-            groups: None,
+            groups: &[],
             base: None,
             is_base: false,
         };
@@ -122,7 +122,13 @@ pub fn findings() -> Value {
             "explanation": explanation})
     };
     json!([
-        finding("node", &["node003"], "send", 3.9, "node003 sends at a quarter of the bandwidth, and receives as fast as the others."),
+        finding(
+            "node",
+            &["node003"],
+            "send",
+            3.9,
+            "node003 sends at a quarter of the bandwidth, and receives as fast as the others."
+        ),
         finding("link", &["node010", "node014"], "send", 9.7, "Only the way from node010 to node014 is slow."),
         finding("node", &["node006"], "both", 0.0, "node006 does not answer."),
     ])

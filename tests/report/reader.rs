@@ -58,9 +58,13 @@ impl Reader {
     pub fn expect_value(&self, source: usize, destination: usize, original: f64) {
         let shown = self.value(source, destination);
         let claim = self.text("#exactness");
-        let percent = claim.split(' ').find_map(|word| word.parse::<f64>().ok()).expect("the page says how exact it is");
+        let percent =
+            claim.split(' ').find_map(|word| word.parse::<f64>().ok()).expect("the page says how exact it is");
         let allowed = percent / 100.0 * original * 1.0001;
-        assert!((shown - original).abs() <= allowed, "{source} to {destination}: {shown} instead of {original}; {claim}");
+        assert!(
+            (shown - original).abs() <= allowed,
+            "{source} to {destination}: {shown} instead of {original}; {claim}"
+        );
     }
 
     /// Where the middle of a cell of the whole matrix is in the window.

@@ -223,7 +223,12 @@ impl Plot {
         let has = |statistic| run.statistics().contains(&statistic);
         let is_time = !matches!(self.statistic, Statistic::Deviation | Statistic::MeasurementsAmount);
         let band = (is_time && has(Statistic::Min) && has(Statistic::Max))
-            .then(|| Ok::<_, Failure>([curve(run, Statistic::Min, source, destination)?, curve(run, Statistic::Max, source, destination)?]))
+            .then(|| {
+                Ok::<_, Failure>([
+                    curve(run, Statistic::Min, source, destination)?,
+                    curve(run, Statistic::Max, source, destination)?,
+                ])
+            })
             .transpose()?;
         let pair = chart::Pair {
             title: format!("{} from {} to {}", run.header().mode, hosts.label_of(source), hosts.label_of(destination)),

@@ -1,13 +1,14 @@
 //! `report`: one HTML page with everything that is known about some runs.
 
 use std::{
-    fs::File,
-    io::{self, BufReader, BufWriter, Write},
+    fs::{self, File},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
 use anyhow::anyhow;
 use netmatrix::{
+    analysis::switches::{self, Group},
     exit,
     record::{Clustered, Run, Statistic},
     store,
@@ -44,6 +45,10 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     diagnosis: Option<PathBuf>,
 
+    /// Slurm's topology.conf: which hosts share a switch, as a picture and as an order of the matrix
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
+
     /// Heading of the page [default: the names of the runs]
     #[arg(long)]
     title: Option<String>,
@@ -61,13 +66,20 @@ struct Opened {
     name: String,
     input: Input,
     archive: Option<Clustered>,
+    groups: Vec<Vec<Group>>,
 }
 
 impl Opened {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    /// `topology`: a file's name and its text.
+    fn open(path: &Path, topology: Option<&(&Path, String)>) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let archive = store::is_archive(path).then(|| Input::open_archive(path)).transpose()?;
-        Ok(Self { name, input: Input::open_quietly(path)?, archive })
+        let input = Input::open_quietly(path)?;
+        let groups = topology.map(|(file, text)| {
+            let groups = switches::groups(text, &input.run.header().hosts);
+            groups.map_err(|error| Failure::files(format!("`{}`: {error}", file.display())))
+        });
+        Ok(Self { name, groups: groups.transpose()?.unwrap_or_default(), input, archive })
     }
 
     fn run(&self) -> &dyn Run {
@@ -83,7 +95,8 @@ impl Report {
             return Err(Failure::files(format!("`{path}` exists already: give --force to replace it")));
         }
         let paths = self.runs.iter().chain(&self.compare);
-        let opened: Vec<_> = paths.map(|path| Opened::open(path)).collect::<Result<_, _>>()?;
+        let topology = self.topology.as_deref().map(|file| Ok((file, read(file)?))).transpose()?;
+        let opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
         let statistics = self.statistics(&opened)?;
         let mut diagnosis = self.diagnosis.as_deref().map(read_diagnosis).transpose()?;
         let base = self.compare.is_some().then_some(self.runs.len());
@@ -94,7 +107,7 @@ impl Report {
             notices: &opened.input.notices,
             archive: opened.archive.as_ref(),
             diagnosis: if number == 0 { diagnosis.take() } else { None },
-            groups: None,
+            groups: &opened.groups,
             base: base.filter(|base| *base != number),
             is_base: base == Some(number),
         });
@@ -155,11 +168,14 @@ fn make_readable(file: &File) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
+fn read(path: &Path) -> Result<String, Failure> {
+    let context = || format!("cannot read `{}`", path.display());
+    fs::read_to_string(path).map_err(|error| Failure::Files(anyhow::Error::new(error).context(context())))
+}
+
 fn read_diagnosis(path: &Path) -> Result<Value, Failure> {
     let name = path.display();
-    let file = File::open(path)
-        .map_err(|error| Failure::Files(anyhow::Error::new(error).context(format!("cannot read `{name}`"))))?;
-    let value: Value = serde_json::from_reader(BufReader::new(file))
+    let value: Value = serde_json::from_str(&read(path)?)
         .map_err(|error| Failure::Files(anyhow!("`{name}` is no JSON document: {error}")))?;
     if value["schema"] != "network_test.diagnosis/1" || !value["findings"].is_array() {
         let what = "is no diagnosis: write it with `network_analyze diagnose --format json`";

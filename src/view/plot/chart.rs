@@ -58,7 +58,12 @@ impl Pair<'_> {
         self.axes(&mut scene);
         for number in 1..self.lengths.len() {
             if let Some((low, high)) = self.band {
-                let ends = [(number - 1, low[number - 1]), (number, low[number]), (number, high[number]), (number - 1, high[number - 1])];
+                let ends = [
+                    (number - 1, low[number - 1]),
+                    (number, low[number]),
+                    (number, high[number]),
+                    (number - 1, high[number - 1]),
+                ];
                 if ends.iter().all(|(_, value)| !value.is_nan()) {
                     scene.shapes.push(Shape::Veil(ends.map(|(number, value)| at(number, value)).into(), ACCENT));
                 }
@@ -116,8 +121,11 @@ impl Histogram<'_> {
         scene.text(&self.title, (12.0, 20.0), LARGE, Anchor::Left);
         scene.text("number of pairs, logarithmic", (12.0, 42.0), SMALL, Anchor::Left);
         let most = self.counts.iter().copied().max().unwrap_or(0);
-        let tall = |count: usize| (bottom - top) * (count as f64).ln_1p() / (most as f64).ln_1p().max(f64::MIN_POSITIVE);
-        for level in std::iter::successors(Some(1usize), |level| level.checked_mul(10)).take_while(|level| *level <= most) {
+        let tall =
+            |count: usize| (bottom - top) * (count as f64).ln_1p() / (most as f64).ln_1p().max(f64::MIN_POSITIVE);
+        for level in
+            std::iter::successors(Some(1usize), |level| level.checked_mul(10)).take_while(|level| *level <= most)
+        {
             let y = bottom - tall(level);
             scene.line([(left, y), (right, y)], FAINT, 1);
             scene.text(level.to_string(), (left - 6.0, y), SMALL, Anchor::Right);

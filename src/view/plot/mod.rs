@@ -15,14 +15,17 @@ use plotters::{
     element::{PathElement, Polygon, Rectangle, Text},
     prelude::IntoDrawingArea,
     style::{
-        Color, FontStyle, IntoFont, FontTransform, RGBColor, ShapeStyle, TextStyle, WHITE, register_font,
+        Color, FontStyle, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE, register_font,
         text_anchor::{HPos, Pos, VPos},
     },
 };
 
 pub use self::scene::Scene;
 use self::scene::{Anchor, Shape};
-use super::{Scale, colour::{self, Rgb}};
+use super::{
+    Scale,
+    colour::{self, Rgb},
+};
 use crate::record::BoxError;
 
 /// How places between the ends of a scale are painted.
@@ -148,13 +151,22 @@ fn written(size: f64, anchor: Anchor) -> TextStyle<'static> {
 }
 
 /// The colours from left to right, and the values that some of them stand for.
-fn legend(scene: &mut Scene, [left, top, right, bottom]: [f64; 4], scale: Scale, colouring: Colouring, value: &dyn Fn(f64) -> String) {
+fn legend(
+    scene: &mut Scene,
+    [left, top, right, bottom]: [f64; 4],
+    scale: Scale,
+    colouring: Colouring,
+    value: &dyn Fn(f64) -> String,
+) {
     const STEPS: usize = 200;
     const VALUES: usize = 6;
     let x = |place: f64| left + (right - left) * place;
     for step in 0..STEPS {
         let place = |step: usize| step as f64 / STEPS as f64;
-        scene.rectangle([x(place(step)), top, x(place(step + 1)), bottom], colouring.of_place(step as f64 / (STEPS - 1) as f64));
+        scene.rectangle(
+            [x(place(step)), top, x(place(step + 1)), bottom],
+            colouring.of_place(step as f64 / (STEPS - 1) as f64),
+        );
     }
     scene.frame([left, top, right, bottom], FAINT);
     for number in 0..VALUES {

@@ -4,7 +4,11 @@ use super::{
     Colouring, EMPTY, FAINT, HATCH, HATCH_GROUND, Scene, legend,
     scene::{Anchor, LARGE, SMALL},
 };
-use crate::{analysis::blocks::Block, record::Statistic, view::{Scale, amount}};
+use crate::{
+    analysis::blocks::Block,
+    record::Statistic,
+    view::{Scale, amount},
+};
 
 /// Pixels beside the cells.
 const LEFT: f64 = 130.0;
@@ -150,17 +154,26 @@ mod tests {
     #[test]
     fn equal_neighbours_are_one_rectangle_and_missing_cells_are_hatched() {
         let value = Block::Value;
-        let scene = scene(&[vec![value(1e-6), value(1e-6), Block::Missing], vec![value(4e-6), Block::Empty, Block::Empty]]);
+        let scene =
+            scene(&[vec![value(1e-6), value(1e-6), Block::Missing], vec![value(4e-6), Block::Empty, Block::Empty]]);
         let width = (600.0 - LEFT - RIGHT) / 3.0;
-        let wide = |shape: &&Shape| matches!(shape, Shape::Rectangle([a, _, b, _], _) if (b - a - 2.0 * width).abs() < 1e-6);
+        let wide =
+            |shape: &&Shape| matches!(shape, Shape::Rectangle([a, _, b, _], _) if (b - a - 2.0 * width).abs() < 1e-6);
         assert_eq!(scene.shapes.iter().filter(wide).count(), 2);
         let slanting = |shape: &&Shape| matches!(shape, Shape::Line(_, colour, _) if *colour == HATCH);
         assert!(scene.shapes.iter().filter(slanting).count() > 20);
-        let texts: Vec<_> = scene.shapes.iter().filter_map(|shape| match shape {
-            Shape::Text(text, ..) => Some(text.as_str()),
-            _ => None,
-        }).collect();
-        assert!(texts.contains(&"missing") && texts.contains(&"1.00 us") && texts.contains(&"a-host-with-.."), "{texts:?}");
+        let texts: Vec<_> = scene
+            .shapes
+            .iter()
+            .filter_map(|shape| match shape {
+                Shape::Text(text, ..) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert!(
+            texts.contains(&"missing") && texts.contains(&"1.00 us") && texts.contains(&"a-host-with-.."),
+            "{texts:?}"
+        );
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl<'a> Chunks<'a> {
 }
 
 /// Makes distances of pairs positive. The script knows it, too.
-const SHIFT: i32 = 32_770;
+pub const SHIFT: i32 = 32_770;
 
 fn encode(grid: Grid, values: &[f64]) -> Vec<Code> {
     values.iter().map(|value| grid.code(*value)).collect()

@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn residuals_are_small_near_to_what_was_expected() {
         let mut residuals = Residuals::default();
-        for (code, expected) in [(100, 100), (99, 100), (101, 100), (MISSING, 100), (ZERO, 5), (1000, 100), (226, 100)] {
+        for (code, expected) in [(100, 100), (99, 100), (101, 100), (MISSING, 100), (ZERO, 5), (1000, 100), (226, 100)]
+        {
             residuals.push(code, expected);
         }
         assert_eq!(residuals.into_bytes(), [0, 1, 2, 254, 253, 255, 252, 0xe8, 0x03]);

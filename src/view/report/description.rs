@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::codes::Code;
-use crate::record::Statistic;
+use crate::{analysis::switches::Group, record::Statistic};
 
 /// A report.
 #[derive(Serialize)]
@@ -52,8 +52,8 @@ pub struct RunDescription {
     pub order: Option<Vec<usize>>,
     /// The archive's ranges.
     pub parts: Vec<PartDescription>,
-    /// The groups of hosts inferred from the run, outermost last.
-    pub groups: Option<Value>,
+    /// Hosts that share a switch, `[level][group]`, innermost level first.
+    pub groups: Vec<Vec<Group>>,
     /// What is wrong, as `network_analyze diagnose --format json` says it.
     pub diagnosis: Option<Value>,
     /// Number of the run that this one is compared with.

@@ -25,7 +25,10 @@ use self::{
     description::{Description, PartDescription, RunDescription},
 };
 use super::{colour, info::Info};
-use crate::record::{BoxError, Clustered, Run, State, Statistic};
+use crate::{
+    analysis::switches::Group,
+    record::{BoxError, Clustered, Run, State, Statistic},
+};
 
 /// The page's script, in the order in which its parts use each other.
 const SCRIPT: [&str; 14] = [
@@ -62,8 +65,8 @@ pub struct Section<'a> {
     pub archive: Option<&'a Clustered>,
     /// What is wrong, in the form of `network_test.diagnosis/1`.
     pub diagnosis: Option<Value>,
-    /// Hosts in groups, innermost first: `[level][group][host]`, hosts by number.
-    pub groups: Option<Value>,
+    /// Hosts that share a switch, `[level][group]`, innermost level first; empty where it is not known.
+    pub groups: &'a [Vec<Group>],
     /// The run to compare it with: its number in [`Page::sections`].
     pub base: Option<usize>,
     /// Whether it is there only to be compared with.
@@ -94,7 +97,10 @@ impl Page<'_> {
             program: format!("network_analyze {}", env!("CARGO_PKG_VERSION")),
             runs: runs?,
             states: state_names(),
-            perceptual: (0..256).map(|place| colour::of_place(f64::from(place) / 255.0)).map(|c| [c.0, c.1, c.2]).collect(),
+            perceptual: (0..256)
+                .map(|place| colour::of_place(f64::from(place) / 255.0))
+                .map(|c| [c.0, c.1, c.2])
+                .collect(),
         };
         writeln!(out, "<script type=\"application/json\" id=\"description\">{}</script>", embedded(&description)?)?;
         write!(out, "<script>{script}</script>\n</body>\n</html>\n")?;
@@ -137,7 +143,7 @@ impl Section<'_> {
             parts: parts
                 .map(|(part, sets)| PartDescription { lengths: [part.lengths.start, part.lengths.end], sets })
                 .collect(),
-            groups: self.groups.clone(),
+            groups: self.groups.to_vec(),
             diagnosis: self.diagnosis.clone(),
             base: self.base,
             is_base: self.is_base,

@@ -24,7 +24,7 @@ function updateControls() {
   byId("compare-text").textContent = base === null ? "" : `difference to ${runs[base].name}`;
   byId("unit-choice").hidden = hosts.length === ranks;
   byId("regions-choice").hidden = !parts.length;
-  byId("order").querySelector('[value="group"]').disabled = !order && !groups;
+  byId("order").querySelector('[value="group"]').disabled = !order && !groups.length;
   byId("hosts").replaceChildren(...run().labels.slice(0, 5000).map((label) => new Option("", label)));
   for (const id of ["colours", "scale"]) byId(id).disabled = Boolean(baseRun());
 }

@@ -131,9 +131,9 @@ function hostOrder(order, of) {
   const hosts = [...of.hosts.keys()];
   if (order === "host") return hosts.sort((a, b) => byName(of.hosts[a], of.hosts[b]));
   if (order === "group" && of.order) return [...new Set(of.order.map((rank) => of.host_of_rank[rank]))];
-  if (order === "group" && of.groups) {
-    const grouped = of.groups[0].flat();
-    return [...grouped, ...hosts.filter((host) => !grouped.includes(host))];
+  if (order === "group") {
+    const grouped = of.groups.flatMap((level) => level.flatMap((group) => group.hosts));
+    return [...new Set([...grouped, ...hosts])];
   }
   return hosts;
 }

@@ -16,7 +16,7 @@ const DEFAULTS = {
   colours: "perceptual", // or "grey"
   order: "rank", // or "host", or "group"
   unit: "rank", // or "host": ranks folded into hosts
-  compare: 0, // 1: the difference to the run of --compare
+  compare: Number(runs.some(({ base }) => base !== null)), // 1: the difference to the run of --compare
   regions: 1,
   marks: 1,
   zoom: "", // left,top,width of the visible part of the matrix, in cells
@@ -42,7 +42,7 @@ function settle() {
   view.source = clamp(view.source, 0, ranks - 1);
   view.destination = clamp(view.destination, 0, ranks - 1);
   if (base === null) view.compare = 0;
-  if (view.order === "group" && !order && !groups) view.order = "rank";
+  if (view.order === "group" && !order && !groups.length) view.order = "rank";
   for (const [name, allowed] of Object.entries(CHOICES)) {
     if (!allowed.includes(view[name])) view[name] = DEFAULTS[name];
   }

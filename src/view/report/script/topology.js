@@ -1,4 +1,4 @@
-// The groups of hosts that behave as if they shared a switch, as nested boxes, with what was found out about them.
+// The hosts that share a switch, as nested boxes, with what was found out about them.
 
 // Number and title of the first finding that names a host.
 function findingOf(host, of) {
@@ -11,19 +11,19 @@ function findingOf(host, of) {
 function showTopology() {
   const of = run();
   const section = byId("topology");
-  section.hidden = !of.groups;
-  if (!of.groups) return;
+  section.hidden = !of.groups.length;
+  if (!of.groups.length) return;
   const boxes = nested(of.groups, of.groups.length - 1, of.groups.at(-1), of);
   byId("tree").replaceChildren(...boxes);
 }
 
 // The groups of a level as boxes, each with the groups of the level below that lie in it.
 function nested(levels, level, groups, of) {
-  return groups.map((hosts, number) => {
+  return groups.map(({ name, hosts }) => {
     const inside = new Set(hosts);
-    const below = level > 0 ? levels[level - 1].filter((group) => group.every((host) => inside.has(host))) : [];
-    const content = below.length > 1 ? nested(levels, level - 1, below, of) : hosts.map((host) => hostButton(host, of));
-    const heading = `${level > 0 ? "block" : "group"} ${number + 1}, ${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}`;
+    const below = level > 0 ? levels[level - 1].filter((group) => group.hosts.every((host) => inside.has(host))) : [];
+    const content = below.length ? nested(levels, level - 1, below, of) : hosts.map((host) => hostButton(host, of));
+    const heading = `${name}, ${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}`;
     return element("div", { className: "group" }, element("h4", { textContent: heading }), element("div", { className: "members" }, ...content));
   });
 }
