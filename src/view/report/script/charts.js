@@ -131,7 +131,7 @@ function fillBand(context, { low, high }, x, y) {
   }
 }
 
-const BINS = 72;
+const MOST_BINS = 72;
 
 // Numbers of cells in bins of the scale's own kind, from the smallest to the largest value.
 function drawHistogram(canvas, layer, scale) {
@@ -144,18 +144,19 @@ function drawHistogram(canvas, layer, scale) {
   }
   const own = new Scale(valueOf(low), valueOf(high), { logarithmic: scale.isLog, white: 0, black: 100 });
   const counts = layer.counts();
-  const bins = new Float64Array(BINS);
+  // Bins narrower than the steps of the codes would leave gaps that mean nothing.
+  const bins = new Float64Array(clamp(high - low + 1, 1, MOST_BINS));
   for (let code = low; code <= high; code++) {
-    if (counts[code]) bins[Math.min(BINS - 1, Math.floor(own.place(valueOf(code)) * BINS))] += counts[code];
+    if (counts[code]) bins[Math.min(bins.length - 1, Math.floor(own.place(valueOf(code)) * bins.length))] += counts[code];
   }
   const plot = { left: 12, top: 8, width: width - 24, height: height - 30 };
   const highest = Math.log1p(Math.max(...bins));
-  for (let bin = 0; bin < BINS; bin++) {
+  for (let bin = 0; bin < bins.length; bin++) {
     if (!bins[bin]) continue;
     const tall = Math.max(1.5, (plot.height * Math.log1p(bins[bin])) / highest);
-    context.fillStyle = `rgb(${colourMaps[chosenMap()](scale.place(own.at((bin + 0.5) / BINS))).join()})`;
+    context.fillStyle = `rgb(${colourMaps[chosenMap()](scale.place(own.at((bin + 0.5) / bins.length))).join()})`;
     context.strokeStyle = themeText("--line");
-    const box = [plot.left + (bin * plot.width) / BINS, plot.top + plot.height - tall, plot.width / BINS - 1, tall];
+    const box = [plot.left + (bin * plot.width) / bins.length, plot.top + plot.height - tall, plot.width / bins.length - 1, tall];
     context.fillRect(...box);
     context.strokeRect(...box);
   }
