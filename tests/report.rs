@@ -89,6 +89,24 @@ fn the_lomonosov_data_are_small_and_every_view_is_drawn() {
 }
 
 #[test]
+fn five_statistics_that_scatter_as_real_ones_do_are_small_too() {
+    let folder = Folder::new();
+    let page = folder.large(78, 100, &Statistic::OF_TIMES);
+    let size = fs::metadata(&page).unwrap().len();
+    println!("78 x 78 x 100 x 5 values that scatter: {size} bytes");
+    assert!(size <= 1_500_000, "they take {size} bytes");
+    let reader = Reader::open(&page);
+    let run = Large::new(78, 100);
+    for (statistic, length) in Statistic::OF_TIMES.into_iter().zip([0, 20, 50, 70, 99]) {
+        reader.show(&json!({"statistic": statistic.name(), "length": length}));
+        for (source, destination) in [(0, 1), (1, 77), (40, 41)] {
+            reader.expect_value(source, destination, run.value(statistic, length, source, destination));
+        }
+    }
+    reader.expect_no_complaints();
+}
+
+#[test]
 fn colours_follow_the_range_the_levels_and_the_map() {
     let folder = Folder::new();
     let reader = Reader::open(&folder.report("lomonosov", &[&folder.lomonosov()], &[]));

@@ -24,7 +24,7 @@ const TYPICAL_LENGTHS: usize = 9;
 const SAMPLED_CELLS: usize = 1 << 16;
 
 /// Bits that a value may take after compression when there are many; see [`bits_per_value`].
-const FEWEST_BITS: f64 = 2.6;
+const FEWEST_BITS: f64 = 2.2;
 
 /// Bytes that a small report may take anyway.
 const FREE_BYTES: usize = 900_000;
