@@ -16,7 +16,7 @@ use netmatrix::{
     record::{Run, State, Statistic},
     units::{Bytes, Rank},
     view::{
-        Scale, ScaleKind,
+        Scale, ScaleKind, brief_labels,
         plot::{self, Colouring, Form, Scene, chart, raster::Raster},
     },
 };
@@ -149,12 +149,12 @@ impl Plot {
 
     fn matrix(&self, input: &Input) -> Result<Scene, Failure> {
         let run = &*input.run;
-        let hosts = &run.header().hosts;
         let index = input.length_index(self.length)?;
         let most = (self.width as usize - 150) / 2;
         let aggregate = blocks::Aggregate::Max;
         let blocks = Blocks::of(run, self.statistic, index, most, aggregate).map_err(Failure::files)?;
-        let labels: Vec<_> = blocks.groups.iter().map(|group| hosts.label_of(group.start)).collect();
+        let of_ranks = brief_labels(&run.header().hosts);
+        let labels: Vec<_> = blocks.groups.iter().map(|group| of_ranks[group.start].clone()).collect();
         let merged = blocks.group_size();
         let note = if merged > 1 { format!("; the slowest of {merged} x {merged} ranks") } else { String::new() };
         let raster = Raster {
@@ -185,7 +185,7 @@ impl Plot {
             axes: &format!("row = message length in bytes, column = {other}"),
             statistic: self.statistic,
             rows: run.lengths().iter().map(Bytes::to_string).collect(),
-            columns: (0..run.ranks()).map(|rank| hosts.label_of(rank)).collect(),
+            columns: brief_labels(hosts),
             cells: &cells,
             scale: self.scale(values_of(&cells)),
             colouring: self.colouring(),

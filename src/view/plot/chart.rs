@@ -16,8 +16,8 @@ const TOP: f64 = 70.0;
 const RIGHT: f64 = 30.0;
 const BOTTOM: f64 = 70.0;
 
-/// Lines across the plot.
-const LINES: usize = 5;
+/// Most lines across the plot.
+const MOST_LINES: usize = 8;
 
 /// Where the plot is: left, top, right, bottom.
 fn frame(scene: &Scene) -> [f64; 4] {
@@ -82,12 +82,12 @@ impl Pair<'_> {
 
     fn axes(&self, scene: &mut Scene) {
         let [left, top, right, bottom] = frame(scene);
-        for number in 0..LINES {
-            let place = number as f64 / (LINES - 1) as f64;
-            let y = bottom - (bottom - top) * place;
+        for value in self.scale.round_values(MOST_LINES) {
+            let y = bottom - (bottom - top) * self.scale.place(value);
             scene.line([(left, y), (right, y)], FAINT, 1);
-            scene.text(amount(self.statistic, self.scale.at(place)), (left - 6.0, y), SMALL, Anchor::Right);
+            scene.text(amount(self.statistic, value), (left - 6.0, y), SMALL, Anchor::Right);
         }
+        scene.line([(left, top), (left, bottom), (right, bottom)], FAINT, 1);
         let most = ((right - left) / 60.0).max(1.0) as usize;
         let last = self.lengths.len().saturating_sub(1).max(1) as f64;
         for (number, length) in self.lengths.iter().enumerate().step_by(self.lengths.len().div_ceil(most).max(1)) {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analysis::blocks::Block,
     record::Statistic,
-    view::{Scale, amount},
+    view::{Scale, amount, names::shortened},
 };
 
 /// Pixels beside the cells.
@@ -16,7 +16,7 @@ const TOP: f64 = 150.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 84.0;
 
-/// Longest label; a longer one is cut.
+/// Longest label, in characters.
 const LONGEST: usize = 14;
 
 /// Cells and what they mean.
@@ -86,11 +86,11 @@ impl Raster<'_> {
     fn labels(&self, scene: &mut Scene, [left, top, right, bottom]: [f64; 4]) {
         for (row, label) in spaced(&self.rows, bottom - top) {
             let y = top + (bottom - top) * (row as f64 + 0.5) / self.rows.len() as f64;
-            scene.text(shortened(label), (left - 6.0, y), SMALL, Anchor::Right);
+            scene.text(shortened(label.clone(), LONGEST), (left - 6.0, y), SMALL, Anchor::Right);
         }
         for (column, label) in spaced(&self.columns, right - left) {
             let x = left + (right - left) * (column as f64 + 0.5) / self.columns.len() as f64;
-            scene.text(shortened(label), (x, top - 6.0), SMALL, Anchor::Upwards);
+            scene.text(shortened(label.clone(), LONGEST), (x, top - 6.0), SMALL, Anchor::Upwards);
         }
     }
 
@@ -119,13 +119,6 @@ fn spaced(labels: &[String], pixels: f64) -> impl Iterator<Item = (usize, &Strin
     let needed = labels.len().div_ceil(most).max(1);
     let step = [1, 2, 5, 10, 20, 50, 100, 200, 500].into_iter().find(|step| *step >= needed).unwrap_or(needed);
     labels.iter().enumerate().step_by(step)
-}
-
-fn shortened(label: &str) -> String {
-    match label.char_indices().nth(LONGEST) {
-        None => label.to_owned(),
-        Some(_) => label.chars().take(LONGEST - 2).chain("..".chars()).collect(),
-    }
 }
 
 #[cfg(test)]
@@ -171,7 +164,7 @@ mod tests {
             })
             .collect();
         assert!(
-            texts.contains(&"missing") && texts.contains(&"1.00 us") && texts.contains(&"a-host-with-.."),
+            texts.contains(&"missing") && texts.contains(&"1.00 us") && texts.contains(&"~a-long-name-0"),
             "{texts:?}"
         );
     }
