@@ -120,11 +120,24 @@ fn what_cannot_be_reported_is_told() {
     write("other.json", "{\"schema\": \"network_test.regions/1\"}");
     write("broken.json", "{");
     write("topology.conf", "SwitchName=a Colour=red\n");
+    let diagnosis = |mode: &str, ranks: u32| {
+        format!(
+            r#"{{"schema": "network_test.diagnosis/1", "verdict": "healthy", "findings": [],
+            "run": {{"mode": "{mode}", "ranks": {ranks}}}}}"#
+        )
+    };
+    write("right.json", &diagnosis("one_to_one", 78));
+    write("put.json", &diagnosis("put", 78));
+    write("small.json", &diagnosis("one_to_one", 4));
     fails(folder.path(), "report lomonosov -o there.html", exit::FILES, &["there.html", "--force"]);
     fails(folder.path(), "report lomonosov", exit::USAGE, &["--output"]);
     fails(folder.path(), "report lomonosov nothing -o x.html", exit::FILES, &["nothing"]);
     fails(folder.path(), "report lomonosov --diagnosis other.json -o x.html", exit::FILES, &["other.json", "diagnose"]);
     fails(folder.path(), "report lomonosov --diagnosis broken.json -o x.html", exit::FILES, &["broken.json", "JSON"]);
+    fails(folder.path(), "report lomonosov --diagnosis put.json -o x.html", exit::FILES, &["put.json", "put with 78"]);
+    fails(folder.path(), "report lomonosov --diagnosis small.json -o x.html", exit::FILES, &["small.json", "4 ranks"]);
+    let twice = "report lomonosov --diagnosis right.json --diagnosis right.json -o x.html";
+    fails(folder.path(), twice, exit::USAGE, &["--diagnosis", "2 times"]);
     fails(folder.path(), "report lomonosov --topology topology.conf -o x.html", exit::FILES, &["line 1", "Colour"]);
     fails(folder.path(), "report lomonosov -o none/x.html", exit::FILES, &["none/x.html"]);
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

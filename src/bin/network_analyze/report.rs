@@ -41,9 +41,9 @@ pub struct Report {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     statistics: Vec<Statistic>,
 
-    /// What `network_analyze diagnose --format json` said about the first run
+    /// What `network_analyze diagnose --format json` said about the first run; once more for the second, and so on
     #[arg(long, value_name = "FILE")]
-    diagnosis: Option<PathBuf>,
+    diagnosis: Vec<PathBuf>,
 
     /// Slurm's topology.conf: which hosts share a switch, as a picture and as an order of the matrix
     #[arg(long, value_name = "FILE")]
@@ -98,15 +98,16 @@ impl Report {
         let topology = self.topology.as_deref().map(|file| Ok((file, read(file)?))).transpose()?;
         let opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
         let statistics = self.statistics(&opened)?;
-        let mut diagnosis = self.diagnosis.as_deref().map(read_diagnosis).transpose()?;
+        let diagnoses = self.diagnoses(&opened)?;
         let base = self.compare.is_some().then_some(self.runs.len());
-        let sections = opened.iter().enumerate().map(|(number, opened)| Section {
+        let diagnoses = diagnoses.into_iter().map(Some).chain(std::iter::repeat(None));
+        let sections = opened.iter().zip(diagnoses).enumerate().map(|(number, (opened, diagnosis))| Section {
             name: opened.name.clone(),
             run: opened.run(),
             statistics: &statistics,
             notices: &opened.input.notices,
             archive: opened.archive.as_ref(),
-            diagnosis: if number == 0 { diagnosis.take() } else { None },
+            diagnosis,
             groups: &opened.groups,
             base: base.filter(|base| *base != number),
             is_base: base == Some(number),
@@ -119,6 +120,15 @@ impl Report {
     fn title(&self, opened: &[Opened]) -> String {
         let names: Vec<_> = opened[..self.runs.len()].iter().map(|opened| opened.name.as_str()).collect();
         self.title.clone().unwrap_or_else(|| format!("network_test: {}", names.join(", ")))
+    }
+
+    /// The files' content, checked against the runs that they are given for.
+    fn diagnoses(&self, opened: &[Opened]) -> Result<Vec<Value>, Failure> {
+        let (given, runs) = (self.diagnosis.len(), self.runs.len());
+        if given > runs {
+            return Err(Failure::usage(format!("--diagnosis is given {given} times, and there are {runs} runs")));
+        }
+        self.diagnosis.iter().zip(opened).map(|(path, opened)| read_diagnosis(path, opened)).collect()
     }
 
     /// Those that were asked for, else as many as a page of reasonable size has room for.
@@ -173,13 +183,20 @@ fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| Failure::Files(anyhow::Error::new(error).context(context())))
 }
 
-fn read_diagnosis(path: &Path) -> Result<Value, Failure> {
+fn read_diagnosis(path: &Path, opened: &Opened) -> Result<Value, Failure> {
     let name = path.display();
     let value: Value = serde_json::from_str(&read(path)?)
         .map_err(|error| Failure::Files(anyhow!("`{name}` is no JSON document: {error}")))?;
     if value["schema"] != "network_test.diagnosis/1" || !value["findings"].is_array() {
         let what = "is no diagnosis: write it with `network_analyze diagnose --format json`";
         return Err(Failure::files(format!("`{name}` {what}")));
+    }
+    let (judged, run) = (&value["run"], opened.run());
+    let is_other = |told: &Value, own: Value| !told.is_null() && *told != own;
+    if is_other(&judged["mode"], run.header().mode.name().into()) || is_other(&judged["ranks"], run.ranks().into()) {
+        let own = format!("{} with {} ranks", run.header().mode, run.ranks());
+        let other = format!("{} with {} ranks", judged["mode"].as_str().unwrap_or("a run"), judged["ranks"]);
+        return Err(Failure::files(format!("`{name}` is about {other}, `{}` is {own}", opened.name)));
     }
     Ok(value)
 }
