@@ -4,6 +4,8 @@
 
 #[path = "common/browser.rs"]
 mod browser;
+#[path = "report/details.rs"]
+mod details;
 #[path = "report/large.rs"]
 mod large;
 #[path = "common/lomonosov.rs"]
@@ -134,7 +136,7 @@ fn colours_follow_the_range_the_levels_and_the_map() {
 #[test]
 fn a_finding_leads_to_its_place_and_a_link_restores_the_view() {
     let folder = Folder::new();
-    let diagnosis = folder.diagnosis(&findings());
+    let diagnosis = folder.diagnosis(32, &findings());
     let topology = folder.path("topology.conf");
     let leaves =
         (0..4).map(|leaf| format!("SwitchName=leaf{leaf} Nodes=node[{:03}-{:03}]\n", 13 - 4 * leaf, 16 - 4 * leaf));
@@ -243,7 +245,7 @@ fn texts_from_files_are_never_markup() {
     let findings = json!([{"kind": "node", "hosts": [evil[0]], "direction": "both", "symptom": "<i>latency</i>",
         "lengths": [0, 64], "ratio": 2.0, "extra_seconds": 1e-6, "confidence": 0.99,
         "cells": {"slow": 6, "of": 6}, "explanation": "</script><script>alert(3)</script>"}]);
-    let diagnosis = folder.diagnosis(&findings);
+    let diagnosis = folder.diagnosis(4, &findings);
     let title = "<script>alert(4)</script>";
     let arguments = ["--diagnosis", diagnosis.to_str().unwrap(), "--title", title];
     let reader = Reader::open(&folder.report("evil", &[&prefix], &arguments));
@@ -320,7 +322,10 @@ fn odd_runs_are_drawn_sensibly() {
         }
         match name {
             "unfinished" => assert!(reader.text("#verdict").contains("unfinished"), "{}", reader.text("#verdict")),
-            "nothing" => assert!(reader.text("#nothing").contains("nothing to show")),
+            "nothing" => {
+                assert!(reader.text("#nothing").contains("nothing to show"));
+                reader.browser.wait_for("document.getElementById('play').getClientRects().length === 0");
+            }
             "pair" => assert!(reader.text("#summary").starts_with("2 pairs"), "{}", reader.text("#summary")),
             "lost" => {
                 // Neither black nor white: the stripes of a hatching are red, and so is what lies between them.
@@ -344,7 +349,7 @@ fn pictures_and_tables_are_downloaded_and_the_page_prints() {
     fs::create_dir(&downloads).unwrap();
     let wanted = json!({"behavior": "allow", "downloadPath": downloads});
     reader.browser.chromium("Browser.setDownloadBehavior", &wanted);
-    let table = reader.download("table", &downloads.join("faults_one_to_one_median_1048576.csv"));
+    let table = reader.download("[data-table=matrix]", &downloads.join("faults_one_to_one_median_1048576.csv"));
     let table = String::from_utf8(table).unwrap();
     let original = matrix(&prefix, Statistic::Median, LENGTHS.len() - 1);
     let mut lines = table.lines();
@@ -360,7 +365,7 @@ fn pictures_and_tables_are_downloaded_and_the_page_prints() {
         count += 1;
     }
     assert_eq!(count, 32 * 31);
-    let picture = reader.download("picture", &downloads.join("faults_one_to_one_median_1048576.png"));
+    let picture = reader.download("[data-picture=matrix]", &downloads.join("faults_one_to_one_median_1048576.png"));
     assert!(picture.starts_with(b"\x89PNG") && picture.len() > 20_000, "{} bytes", picture.len());
     let print = reader
         .browser

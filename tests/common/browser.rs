@@ -110,6 +110,13 @@ impl Browser {
         self.post("actions", &json!({"actions": actions}));
     }
 
+    /// Moves the mouse to a place of the window.
+    pub fn hover(&self, x: f64, y: f64) {
+        self.act(&json!([{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            {"type": "pointerMove", "duration": 0, "x": x as i64, "y": y as i64},
+        ]}]));
+    }
+
     /// A click at a place of the window.
     pub fn click(&self, x: f64, y: f64) {
         self.act(&json!([{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [

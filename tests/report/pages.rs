@@ -12,7 +12,7 @@ use netmatrix::{
         StopRequest, measure,
         synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
     },
-    plan::{Config, Plan, Sweep},
+    plan::{Config, Mode, Plan, Sweep},
     record::{Cell, Header, MemoryRun, Provenance, Run, State, Statistic},
     stats::Summary,
     store,
@@ -93,12 +93,12 @@ impl Folder {
     }
 
     /// A diagnosis as `network_analyze diagnose --format json` writes it, in a file.
-    pub fn diagnosis(&self, findings: &Value) -> PathBuf {
+    pub fn diagnosis(&self, ranks: usize, findings: &Value) -> PathBuf {
         let path = self.path("diagnosis.json");
         let document = json!({
             "schema": "network_test.diagnosis/1",
             "verdict": "findings",
-            "run": {"mode": "one_to_one", "hosts": 16, "ranks": 32, "lengths": 8, "statistic": "median"},
+            "run": {"mode": "one_to_one", "hosts": 16, "ranks": ranks, "lengths": 8, "statistic": "median"},
             "findings": findings,
         });
         fs::write(&path, document.to_string()).unwrap();
@@ -149,11 +149,16 @@ pub fn broken() -> Machine {
 
 /// What such a machine would give.
 pub fn measured(machine: &Machine, lengths: &[u64], iterations: u32) -> MemoryRun {
+    measured_as(Mode::OneToOne, machine, lengths, iterations)
+}
+
+/// What such a machine would give in a mode.
+pub fn measured_as(mode: Mode, machine: &Machine, lengths: &[u64], iterations: u32) -> MemoryRun {
     let sweep = Sweep::list(&lengths.iter().copied().map(Bytes).collect::<Vec<_>>()).unwrap();
-    let config = Config { iterations, sweep, ..Config::default() };
+    let config = Config { modes: vec![mode], iterations, sweep, ..Config::default() };
     let plan = Plan::all(&config, &machine.hosts).unwrap().remove(0);
     let provenance = Provenance {
-        command: "network_test -t one_to_one".into(),
+        command: format!("network_test -t {mode}"),
         program_version: "network_test 0.1.0".into(),
         created: "2026-01-02T03:04:05Z".into(),
         ..Provenance::default()

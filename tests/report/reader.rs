@@ -92,9 +92,9 @@ impl Reader {
         [0, 1, 2].map(|channel| colour[channel].as_u64().expect("a channel is a number") as u8)
     }
 
-    /// Presses a button and waits for the file that it gives.
+    /// Presses the button that a selector names, and waits for the file that it gives.
     pub fn download(&self, button: &str, file: &Path) -> Vec<u8> {
-        self.browser.run(&format!("document.getElementById('{button}').click();"));
+        self.browser.run(&format!("document.querySelector('{button}').click();"));
         let end = Instant::now() + Duration::from_secs(20);
         loop {
             match fs::read(file) {

@@ -27,7 +27,7 @@ const SAMPLED_CELLS: usize = 1 << 16;
 const FEWEST_BITS: f64 = 2.2;
 
 /// Bytes that a small report may take anyway.
-const FREE_BYTES: usize = 900_000;
+const FREE_BYTES: usize = 800_000;
 
 /// How many bits each of so many values may take: few values may be exact, many must be small.
 pub fn bits_per_value(values: usize) -> f64 {

@@ -30,10 +30,10 @@ pub struct RunDescription {
     pub name: String,
     /// Mode.
     pub mode: &'static str,
-    /// What a cell of this mode is, in words.
-    pub exchange: String,
     /// Names of the hosts.
     pub hosts: Vec<String>,
+    /// The same where there is little room.
+    pub brief: Vec<String>,
     /// `[rank]`.
     pub host_of_rank: Vec<usize>,
     /// Finished message lengths, bytes.

@@ -24,14 +24,14 @@ use self::{
     chunks::{Chunks, bits_per_value},
     description::{Description, PartDescription, RunDescription},
 };
-use super::{colour, info::Info};
+use super::{colour, info::Info, names};
 use crate::{
     analysis::switches::Group,
     record::{BoxError, Clustered, Run, State, Statistic},
 };
 
 /// The page's script, in the order in which its parts use each other.
-const SCRIPT: [&str; 14] = [
+const SCRIPT: [&str; 17] = [
     include_str!("script/data.js"),
     include_str!("script/format.js"),
     include_str!("script/colour.js"),
@@ -41,9 +41,12 @@ const SCRIPT: [&str; 14] = [
     include_str!("script/matrix.js"),
     include_str!("script/line.js"),
     include_str!("script/charts.js"),
+    include_str!("script/pair.js"),
+    include_str!("script/histogram.js"),
     include_str!("script/findings.js"),
     include_str!("script/topology.js"),
     include_str!("script/export.js"),
+    include_str!("script/search.js"),
     include_str!("script/controls.js"),
     include_str!("script/main.js"),
 ];
@@ -130,8 +133,8 @@ impl Section<'_> {
         Ok(RunDescription {
             name: self.name.clone(),
             mode: header.mode.name(),
-            exchange: header.mode.meaning().to_owned(),
             hosts: header.hosts.names().to_vec(),
+            brief: names::without_domain(&header.hosts),
             host_of_rank: (0..run.ranks()).map(|rank| header.hosts.host_of(rank)).collect(),
             lengths: run.lengths().iter().map(|length| length.0).collect(),
             planned: header.planned.len(),

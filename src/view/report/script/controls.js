@@ -5,28 +5,47 @@ function fillChoices() {
   byId("run-choice").hidden = shownRuns.length < 2;
 }
 
-// Shows in the form what the view is.
-function updateControls() {
-  const { statistics, lengths, base, order, groups, hosts, ranks, parts } = run();
+// What there is to choose from in the shown run. Not with every change of the view: that would close an open list.
+function fillChoicesOfRun() {
+  const { statistics, lengths, base, order, groups, hosts, ranks, parts, labels } = run();
   byId("statistic").replaceChildren(...statistics.map(({ name, meaning }) => Object.assign(new Option(name, name), { title: meaning })));
   for (const id of ["length", "from", "to"]) byId(id).max = Math.max(0, lengths.length - 1);
+  byId("hosts").replaceChildren(...labels.slice(0, 5000).map((label) => new Option("", label)));
+  byId("compare-choice").hidden = base === null;
+  byId("compare-text").textContent = base === null ? "" : `difference to ${runs[base].name}`;
+  byId("unit-choice").hidden = hosts.length === ranks;
+  byId("regions-choice").hidden = !parts.length;
+  byId("marks-choice").hidden = !findingsOf(run()).length;
+  byId("order").querySelector('[value="group"]').disabled = !order && !groups.length;
+}
+
+// Shows in the form what the view is.
+function updateControls() {
+  const { lengths } = run();
   for (const input of document.querySelectorAll("[data-view]")) {
     const value = view[input.dataset.view];
     if (input.type === "checkbox") input.checked = Boolean(value);
     else input.value = value;
   }
   const text = (index) => (lengths.length ? `${formatBytes(lengths[index])} bytes` : "");
-  byId("length").setAttribute("aria-valuetext", text(view.length));
+  for (const id of ["length", "from", "to"]) byId(id).setAttribute("aria-valuetext", text(view[id]));
+  for (const id of ["white", "black"]) byId(id).setAttribute("aria-valuetext", `${view[id]} %`);
   byId("length-text").textContent = text(view.length);
   byId("window-text").textContent = `${text(view.from)} to ${text(view.to)}`;
-  byId("window").hidden = view.range !== "window";
-  byId("compare-choice").hidden = base === null;
-  byId("compare-text").textContent = base === null ? "" : `difference to ${runs[base].name}`;
-  byId("unit-choice").hidden = hosts.length === ranks;
-  byId("regions-choice").hidden = !parts.length;
-  byId("order").querySelector('[value="group"]').disabled = !order && !groups.length;
-  byId("hosts").replaceChildren(...run().labels.slice(0, 5000).map((label) => new Option("", label)));
-  for (const id of ["colours", "scale"]) byId(id).disabled = Boolean(baseRun());
+  byId("window").hidden = view.range !== "window" || Boolean(baseRun());
+  for (const id of ["colours", "scale", "range"]) byId(id).disabled = Boolean(baseRun());
+}
+
+// Another run is shown at the same message length and with the same pair, as far as it has them.
+function changeRun(number) {
+  const before = run();
+  const bytes = before.lengths[view.length];
+  const [source, destination, found] = [view.source, view.destination, view.found];
+  view.run = number;
+  const partner = partners(before, run());
+  Object.assign(view, { length: run().lengths.indexOf(bytes), from: 0, to: -1, found: partner[found] ?? -1 });
+  const isThere = partner[source] >= 0 && partner[destination] >= 0;
+  [view.source, view.destination] = isThere ? [partner[source], partner[destination]] : [0, 1];
 }
 
 const STRINGS = new Set(Object.keys(DEFAULTS).filter((name) => typeof DEFAULTS[name] === "string"));
@@ -35,44 +54,32 @@ function listenToControls() {
   for (const input of document.querySelectorAll("[data-view]")) {
     input.addEventListener("input", () => {
       const { view: name } = input.dataset;
+      if (name === "run") {
+        changeRun(Number(input.value));
+        return show();
+      }
       view[name] = input.type === "checkbox" ? Number(input.checked) : STRINGS.has(name) ? input.value : Number(input.value);
       if (name === "white") view.black = Math.max(view.black, view.white + 1);
       if (name === "black") view.white = Math.min(view.white, view.black - 1);
       if (name === "from") view.to = Math.max(view.to, view.from);
       if (name === "to") view.from = Math.min(view.from, view.to);
-      if (name === "run") Object.assign(view, { length: -1, to: -1, from: 0, zoom: "" });
       show();
     });
   }
   const actions = {
     play: togglePlay,
-    whole: () => matrix.grid.look(0, 0, matrix.layer.width, matrix.layer.height),
+    whole: () => matrix.grid.lookAtAll(),
     closer: () => matrix.grid.zoom(1.6),
     farther: () => matrix.grid.zoom(1 / 1.6),
-    picture: savePicture,
-    table: saveTable,
     theme: toggleTheme,
     help: () => byId("keys").showModal(),
   };
   for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", () => action());
-  byId("search").addEventListener("change", search);
+  for (const button of document.querySelectorAll("[data-picture]")) button.addEventListener("click", () => savePicture(button.dataset.picture));
+  for (const button of document.querySelectorAll("[data-table]")) button.addEventListener("click", () => saveTable(button.dataset.table));
+  listenToSearch();
   byId("matrix").addEventListener("keydown", matrixKey);
   document.addEventListener("keydown", anyKey);
-}
-
-// Finds a host or a rank by name, by a part of a name, or by number.
-function search() {
-  const text = byId("search").value.trim();
-  if (!text) return;
-  const { labels, hosts, ranksOfHost, ranks } = run();
-  const host = hosts.indexOf(text);
-  const part = (label) => label.toLowerCase().includes(text.toLowerCase());
-  const rank = [labels.indexOf(text), host >= 0 ? ranksOfHost[host][0] : -1, labels.findIndex(part), /^\d+$/.test(text) && Number(text) < ranks ? Number(text) : -1].find((found) => found >= 0);
-  byId("search-answer").textContent = rank === undefined ? `no host or rank is called \u201c${text}\u201d` : "";
-  if (rank === undefined) return;
-  view.source = rank;
-  if (view.destination === rank) view.destination = rank === 0 ? Math.min(1, ranks - 1) : 0;
-  show({ reveal: true });
 }
 
 let playing = false;
@@ -91,7 +98,7 @@ function toggleTheme() {
   const root = document.documentElement;
   const isDark = (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   root.dataset.theme = isDark ? "light" : "dark";
-  show();
+  repaint();
 }
 
 // Moves the picked cell by units of the picture.
@@ -99,6 +106,7 @@ function step(rows, columns) {
   const move = (rank, by) => matrix.units[clamp(placeOf(rank) + by, 0, matrix.units.length - 1)].ranks[0];
   if (rows) view.source = move(view.source, rows);
   if (columns) view.destination = move(view.destination, columns);
+  view.found = -1;
   show({ reveal: true });
 }
 
@@ -110,7 +118,9 @@ const MATRIX_KEYS = {
   "+": () => matrix.grid.zoom(1.6),
   "=": () => matrix.grid.zoom(1.6),
   "-": () => matrix.grid.zoom(1 / 1.6),
-  0: () => matrix.grid.look(0, 0, matrix.layer.width, matrix.layer.height),
+  0: () => matrix.grid.lookAtAll(),
+  PageUp: () => stepLength(-1),
+  PageDown: () => stepLength(1),
 };
 
 function matrixKey(event) {
@@ -128,8 +138,6 @@ const stepLength = (by) => {
 const ANY_KEYS = {
   "[": () => stepLength(-1),
   "]": () => stepLength(1),
-  PageUp: () => stepLength(-1),
-  PageDown: () => stepLength(1),
   p: togglePlay,
   r: () => ((view.line = "row"), show()),
   c: () => ((view.line = "column"), show()),

@@ -118,6 +118,8 @@ class Run {
       const ranks = this.ranksOfHost[host];
       return ranks.length === 1 ? about.hosts[host] : `${about.hosts[host]}:${ranks.indexOf(rank)}`;
     });
+    // The same where there is little room.
+    this.briefLabels = about.host_of_rank.map((host, rank) => about.brief[host] + this.labels[rank].slice(about.hosts[host].length));
   }
 
   statistic(name) {

@@ -1,4 +1,4 @@
-// What is shown as a file: the picture as PNG, its values as CSV.
+// What is shown as files: pictures as PNG, their values as CSV.
 
 function download(name, blob) {
   const link = element("a", { href: URL.createObjectURL(blob), download: name });
@@ -8,61 +8,116 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-const fileName = (ending) => {
-  const words = [run().name, run().mode, view.statistic, run().lengths[view.length], baseRun() ? "difference" : ""];
+// What a file shows beside run, mode and statistic.
+const FILE_WORDS = {
+  matrix: () => [run().lengths[view.length]],
+  line: () => [view.line, run().labels[view.line === "row" ? view.source : view.destination]],
+  pair: () => [run().labels[view.source], run().labels[view.destination]],
+  histogram: () => [run().lengths[view.length], "histogram"],
+};
+
+const fileName = (part, ending) => {
+  const words = [run().name, run().mode, view.statistic, ...FILE_WORDS[part](), baseRun() ? "difference" : ""];
   return `${words.filter((word) => word !== "").join("_").replace(/[^\w.-]+/g, "_")}.${ending}`;
 };
 
-// What the picture shows, in one line.
-function pictureTitle() {
+// What the matrix shows, in one line.
+function matrixTitle() {
   const length = `${formatBytes(run().lengths[view.length])} bytes`;
   const other = baseRun() ? `, compared with ${baseRun().name}` : "";
   return `${view.statistic} of ${run().mode} at ${length}${other}`;
 }
 
-// The matrix with its title and legend, in twice the pixels of the screen so that print is sharp.
-function matrixPicture() {
-  const { canvas } = matrix.grid;
-  const [ratio, head, foot] = [2, 44, 48];
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-  const picture = element("canvas", { width: width * ratio, height: (height + head + foot) * ratio });
-  const body = element("canvas", { width: width * ratio, height: height * ratio });
-  matrix.grid.drawOn(body.getContext("2d"), ratio);
+// Canvases in twice the pixels of the screen, so that print is sharp, below each other and under a title.
+// `parts`: { surface, left }, with what has been drawn, and where it begins.
+function composed(title, note, parts) {
+  const [ratio, head] = [2, 44];
+  const width = Math.max(...parts.map(({ surface, left }) => left + surface.width));
+  const height = parts.reduce((sum, { surface }) => sum + surface.height, head);
+  const picture = element("canvas", { width: width * ratio, height: height * ratio });
   const pen = picture.getContext("2d");
   pen.fillStyle = themeText("--ground");
   pen.fillRect(0, 0, picture.width, picture.height);
-  pen.drawImage(body, 0, head * ratio);
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.fillStyle = themeText("--ink");
   pen.textBaseline = "middle";
   pen.font = `bold 15px ${FONT}`;
-  pen.fillText(pictureTitle(), 12, 16);
+  pen.fillText(title, 12, 16);
   pen.font = `${LABEL_SIZE}px ${FONT}`;
-  pen.fillText(`${run().name}; row = source, column = destination`, 12, 34);
-  pen.setTransform(ratio, 0, 0, ratio, matrix.grid.margins.left * ratio, (head + height + 6) * ratio);
-  drawLegend({ clientWidth: matrix.grid.plot().width, clientHeight: foot }, matrix.scale, pen);
+  pen.fillText(note, 12, 34);
+  let top = head;
+  for (const { surface, left } of parts) {
+    pen.drawImage(surface.canvas, left, top, surface.width, surface.height);
+    top += surface.height;
+  }
   return picture;
 }
 
-const savePicture = () => matrixPicture().toBlob((blob) => download(fileName("png"), blob), "image/png");
-
-const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-
-// One line per pair of the picture.
-function matrixTable() {
-  const what = baseRun() ? "ratio" : `${view.statistic}_${statistic().unit === "s" ? "seconds" : "samples"}`;
-  const lines = [`length,source,destination,source_host,destination_host,${what}`];
-  const count = matrix.units.length;
-  for (let row = 0; row < count; row++) {
-    for (let column = 0; column < count; column++) {
-      const code = matrix.layer.codes[row * count + column];
-      if (code === EMPTY) continue;
-      const [from, to] = [matrix.units[row], matrix.units[column]];
-      const value = code === LOST ? "" : valueOf(code).toPrecision(6);
-      lines.push([run().lengths[view.length], from.ranks.join(" "), to.ranks.join(" "), quoted(from.label), quoted(to.label), value].join(","));
-    }
-  }
-  return `${lines.join("\n")}\n`;
+// A grid and the legend of its colours.
+function gridParts(grid, scale) {
+  const surface = toKeep(grid.canvas);
+  Object.assign(surface.canvas, { width: surface.width * surface.ratio, height: surface.height * surface.ratio });
+  grid.drawOn(surface.canvas.getContext("2d"), surface.ratio);
+  const { left, width } = grid.plot();
+  const legend = toKeep({ clientWidth: width, clientHeight: 40 });
+  drawLegend(legend, scale);
+  return [{ surface, left: 0 }, { surface: legend, left }];
 }
 
-const saveTable = () => download(fileName("csv"), new Blob([matrixTable()], { type: "text/csv" }));
+const chartParts = (canvas, draw) => {
+  const surface = toKeep(canvas);
+  draw(surface);
+  return [{ surface, left: 0 }];
+};
+
+const pictures = {
+  matrix: () => composed(matrixTitle(), `${run().name}; row = source, column = destination`, gridParts(matrix.grid, matrix.scale)),
+  line: () => composed(byId("line-title").textContent, `${run().name}: ${view.statistic} of ${run().mode}; message length in bytes downwards`, gridParts(line.grid, line.scale)),
+  pair: () => composed(`${run().mode}: ${pairTitle()}`, `${run().name}. ${byId("pair-text").textContent}`, chartParts(byId("pair"), (surface) => drawPair(surface, pair.curves))),
+  histogram: () => composed(`${matrixTitle()}: number of pairs`, `${run().name}: ${byId("summary").textContent}`, chartParts(byId("histogram"), (surface) => drawHistogram(surface, matrix.layer, matrix.scale))),
+};
+
+const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const unitSuffix = (name) => (run().statistic(name)?.unit === "s" ? "_seconds" : "");
+const columnName = () => (baseRun() ? "ratio" : `${view.statistic}${unitSuffix(view.statistic)}`);
+
+// One line per cell, in pieces: the table of a large matrix is longer than a text may be.
+const cellsTable = (pieces) => [`length,source,destination,source_host,destination_host,${columnName()}\n`, ...pieces];
+
+// Empty where the value is missing, and no line at all where there is no cell.
+function cellLine(length, from, to, code) {
+  if (code === EMPTY) return "";
+  const value = code === LOST ? "" : valueOf(code).toPrecision(6);
+  return `${[length, from.ranks.join(" "), to.ranks.join(" "), quoted(from.label), quoted(to.label), value].join(",")}\n`;
+}
+
+const tables = {
+  matrix: () => {
+    const { units, layer } = matrix;
+    const length = run().lengths[view.length];
+    return cellsTable(units.map((from, row) => units.map((to, column) => cellLine(length, from, to, layer.codes[row * units.length + column])).join("")));
+  },
+  line: () => {
+    const { units } = matrix;
+    const own = units[placeOf(view.line === "row" ? view.source : view.destination)];
+    return cellsTable(run().lengths.map((length, number) => units.map((unit, place) => {
+      const [from, to] = view.line === "row" ? [own, unit] : [unit, own];
+      return cellLine(length, from, to, line.layer.codes[number * units.length + place]);
+    }).join("")));
+  },
+  pair: () => {
+    const names = Object.keys(pair.curves);
+    const column = (name) => (name === "before" ? `${view.statistic}_before${unitSuffix(view.statistic)}` : `${name}${unitSuffix(name)}`);
+    const value = (name, k) => (Number.isNaN(pair.curves[name][k]) ? "" : pair.curves[name][k].toPrecision(6));
+    const lines = run().lengths.map((length, k) => `${[length, ...names.map((name) => value(name, k))].join(",")}\n`);
+    return [`${["length", ...names.map(column)].join(",")}\n`, ...lines];
+  },
+  histogram: () => {
+    const { bins, scale } = histogram;
+    const edge = (bin) => scale.at(bin / bins.length).toPrecision(6);
+    return [`from_${columnName()},to_${columnName()},pairs\n`, ...bins.map((count, bin) => `${edge(bin)},${edge(bin + 1)},${count}\n`)];
+  },
+};
+
+const savePicture = (part) => pictures[part]().toBlob((blob) => download(fileName(part, "png"), blob), "image/png");
+const saveTable = (part) => download(fileName(part, "csv"), new Blob(tables[part](), { type: "text/csv" }));

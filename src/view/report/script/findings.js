@@ -14,7 +14,9 @@ const VERDICTS = {
   invalid: ["No verdict", "The run does not allow one."],
 };
 
-const titleOf = ({ kind, hosts, direction }) => {
+const findingsOf = (of) => of.diagnosis?.findings ?? [];
+
+const titleOf = ({ kind, hosts = [], direction }) => {
   const names = hosts.length > 4 ? `${hosts.slice(0, 3).join(", ")} and ${hosts.length - 3} more` : hosts.join(kind === "link" ? " \u2192 " : ", ");
   const way = { send: " when sending", receive: " when receiving" }[kind === "link" ? "" : direction] ?? "";
   return `${kind} ${names}${way}`;
@@ -30,20 +32,36 @@ function figuresOf(finding) {
   return facts.join(" \u00b7 ");
 }
 
+// What was looked at to come to a verdict.
+function basisOf({ mode, statistic: judged, lengths, ranks, hosts }) {
+  const parts = [
+    [judged, mode].filter(Boolean).join(" of "),
+    lengths > 0 && `${lengths} ${lengths === 1 ? "message length" : "message lengths"}`,
+    ranks > 0 && `${ranks} ranks on ${hosts} ${hosts === 1 ? "host" : "hosts"}`,
+  ];
+  return `Judged: ${parts.filter(Boolean).join(", ")}.`;
+}
+
+function findingItem(finding, number) {
+  const { id, explanation, retest, next_check: next } = finding;
+  return element("li", {},
+    element("button", { type: "button", className: "finding", onclick: () => goTo(finding) },
+      element("span", { className: "number", textContent: String(number + 1) }),
+      element("strong", { textContent: titleOf(finding) })),
+    id ? element("span", { className: "id", textContent: String(id) }) : "",
+    element("p", { className: "figures", textContent: figuresOf(finding) }),
+    explanation ? element("p", { textContent: explanation }) : "",
+    retest ? element("p", {}, element("strong", { textContent: "Measured again: " }), inWords(retest)) : "",
+    next ? element("p", {}, element("strong", { textContent: "Next: " }), inWords(next)) : "");
+}
+
 function showVerdict() {
   const { diagnosis, notices, lengths, planned } = run();
   const box = byId("verdict");
   const [heading, text] = diagnosis ? (VERDICTS[diagnosis.verdict] ?? VERDICTS.invalid) : ["Not diagnosed", "The pictures show what was measured; nothing was judged."];
-  const findings = diagnosis?.findings ?? [];
+  const findings = findingsOf(run());
   const count = findings.length ? `${findings.length} ${findings.length === 1 ? "finding" : "findings"}` : heading;
   box.className = diagnosis?.verdict ?? "none";
-  const items = findings.map((finding, number) =>
-    element("li", {},
-      element("button", { type: "button", className: "finding", onclick: () => goTo(finding) },
-        element("span", { className: "number", textContent: String(number + 1) }),
-        element("strong", { textContent: titleOf(finding) })),
-      element("p", { className: "figures", textContent: figuresOf(finding) }),
-      element("p", { textContent: finding.explanation ?? "" })));
   const warnings = [...notices];
   if (lengths.length < planned && !notices.some((notice) => notice.includes("unfinished"))) {
     warnings.push(`unfinished: ${lengths.length} message lengths of ${planned} that were planned`);
@@ -51,14 +69,16 @@ function showVerdict() {
   box.replaceChildren(
     element("h2", { textContent: count }),
     ...(text ? [element("p", { textContent: text })] : []),
-    ...(items.length ? [element("ol", { className: "found-list" }, ...items)] : []),
+    ...(findings.length ? [element("ol", { className: "found-list" }, ...findings.map(findingItem))] : []),
+    ...(diagnosis?.run ? [element("p", { className: "figures", textContent: basisOf(diagnosis.run) })] : []),
     ...warnings.map((warning) => element("p", { className: "notice", textContent: warning })));
 }
 
 // Shows the matrix where a finding is seen best: at its last length, with its row, column or cell picked.
-function goTo({ kind, hosts, direction, lengths, symptom }) {
+function goTo({ kind, hosts = [], direction, lengths, symptom }) {
   const of = run();
   const named = hosts.map((name) => ranksNamed(name, of)).filter((ranks) => ranks.length);
+  view.found = -1;
   const at = lengths ? of.lengths.findLastIndex((length) => length <= lengths[1]) : -1;
   if (at >= 0) view.length = at;
   if (symptom === "jitter" && of.statistic("deviation")) view.statistic = "deviation";
@@ -88,36 +108,56 @@ function stretches(ranks) {
   return found;
 }
 
+// The stretches of rows, or columns, that findings about hosts and ranks are about: { number, first, count, isRow }.
+function* markedBands() {
+  for (const [index, { kind, hosts = [], direction }] of findingsOf(run()).entries()) {
+    if (kind === "fabric" || kind === "link") continue;
+    for (const stretch of stretches(hosts.flatMap((name) => ranksNamed(name, run())))) {
+      if (direction !== "receive") yield { number: index + 1, ...stretch, isRow: true };
+      if (direction !== "send") yield { number: index + 1, ...stretch, isRow: false };
+    }
+  }
+}
+
 function drawMarks(context, grid) {
-  const findings = view.marks ? (run().diagnosis?.findings ?? []) : [];
-  const size = grid.size();
-  const count = matrix.units.length;
-  const box = (row, column, rows, columns) => {
-    const { x, y } = grid.at(column, row);
-    context.strokeRect(x - 1, y - 1, columns * size.x + 2, rows * size.y + 2);
-  };
+  if (!view.marks) return;
+  const [size, all] = [grid.size(), matrix.units.length];
   context.save();
   context.strokeStyle = themeText("--mark");
   context.lineWidth = 2;
-  findings.forEach(({ kind, hosts, direction }, number) => {
-    const named = hosts.map((name) => stretches(ranksNamed(name, run())));
-    if (kind === "fabric" || !named.flat().length) return;
-    if (kind === "link" && named.length === 2) {
-      for (const row of named[0]) for (const column of named[1]) drawLinkMark(context, grid, number + 1, row, column, direction);
-    } else {
-      const plot = grid.plot();
-      for (const { first, count: own } of stretches(hosts.flatMap((name) => ranksNamed(name, run())))) {
-        const middle = grid.at(first + own / 2, first + own / 2);
-        context.setLineDash([6, 4]);
-        if (direction !== "receive") box(first, 0, own, count);
-        if (direction !== "send") box(0, first, count, own);
-        context.setLineDash([]);
-        if (direction !== "receive") drawNumber(context, number + 1, plot.left + 10, middle.y);
-        if (direction !== "send") drawNumber(context, number + 1, middle.x, plot.top + 10);
-      }
-    }
-  });
+  context.setLineDash([6, 4]);
+  for (const { first, count, isRow } of markedBands()) {
+    const { x, y } = isRow ? grid.at(0, first) : grid.at(first, 0);
+    const [wide, tall] = isRow ? [all, count] : [count, all];
+    context.strokeRect(x - 1, y - 1, wide * size.x + 2, tall * size.y + 2);
+  }
+  context.setLineDash([]);
+  for (const [index, { kind, hosts = [], direction }] of findingsOf(run()).entries()) {
+    if (kind !== "link" || hosts.length !== 2) continue;
+    const [rows, columns] = hosts.map((name) => stretches(ranksNamed(name, run())));
+    for (const row of rows) for (const column of columns) drawLinkMark(context, grid, index + 1, row, column, direction);
+  }
   context.restore();
+}
+
+// The numbers of marked rows and columns, right of the cells and below them; those of the same place move outwards.
+function drawMarkNumbers(context, grid) {
+  if (!view.marks) return;
+  const [plot, size] = [grid.plot(), grid.size()];
+  const taken = [];
+  for (const { number, first, count, isRow } of markedBands()) {
+    const [start, cells, begin, long] = isRow ? [grid.visible.y, size.y, plot.top, plot.height] : [grid.visible.x, size.x, plot.left, plot.width];
+    const from = Math.max(0, (first - start) * cells);
+    const to = Math.min(long, (first + count - start) * cells);
+    if (from >= to) continue;
+    const along = begin + (from + to) / 2;
+    const isTaken = (level) => taken.some((other) => other.isRow === isRow && other.level === level && Math.abs(other.along - along) < 17);
+    const level = isTaken(0) ? 1 : 0;
+    taken.push({ isRow, level, along });
+    const across = (isRow ? plot.left + plot.width : plot.top + plot.height) + 10 + 17 * level;
+    if (isRow) drawNumber(context, number, across, along);
+    else drawNumber(context, number, along, across);
+  }
 }
 
 function drawLinkMark(context, grid, number, row, column, direction) {

@@ -34,6 +34,18 @@ function formatRatio(ratio, other) {
   return percent < 0.05 ? `equal to ${other}` : `${percent.toFixed(1)} % ${ratio > 1 ? "above" : "below"} ${other}`;
 }
 
+// A value of a document in words, whatever its form is. Numbers of seconds are those of fields that say so, and of
+// pairs that were measured again.
+function inWords(value, name = "") {
+  if (Array.isArray(value)) return value.map((one) => inWords(one, name)).join(", ");
+  if (value !== null && typeof value === "object") {
+    const parts = Object.entries(value).filter(([, part]) => part !== null);
+    return parts.map(([part, text]) => `${part.replace(/_seconds$/, "").replaceAll("_", " ")} ${inWords(text, part)}`).join(", ");
+  }
+  if (typeof value === "number" && /(^|_)(seconds|first|second|alone)$/.test(name)) return formatSeconds(value);
+  return String(value ?? "");
+}
+
 function formatShare(share) {
   return `${+(100 * share).toPrecision(3)} %`;
 }

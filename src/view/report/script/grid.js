@@ -4,12 +4,13 @@
 // visible: a frame costs as much for 4,096 ranks as for 400.
 
 const LABEL_SIZE = 11;
-const LONGEST_LABEL = 14;
+const LONGEST_LABEL = 13;
 const FEWEST_CELLS = 3;
 
 class Grid {
   // `options`: margins {left, top, right, bottom} in pixels; isSquare; rowLabel(row), columnLabel(column); hover(row,
-  // column, event) and leave(); pick(row, column); moved(); overlay(context, grid).
+  // column, event) and leave(); pick(row, column); moved(); overlay(context, grid) within the cells' part of the canvas,
+  // beside(context, grid) anywhere.
   constructor(canvas, options) {
     Object.assign(this, options);
     this.canvas = canvas;
@@ -21,12 +22,15 @@ class Grid {
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  show(layer, table) {
-    const isNew = !this.layer || this.layer.width !== layer.width || this.layer.height !== layer.height;
+  // `part`: what is to be visible, { x, y, width } in cells; else that stays what it was, unless the layer's size changes.
+  show(layer, table, part = null) {
+    const isOther = this.layer?.width !== layer.width || this.layer?.height !== layer.height;
     this.layer = layer;
     this.table = table;
-    if (isNew || !this.visible) this.visible = this.everything();
+    if (part) this.visible = this.within(part);
+    else if (isOther) this.visible = this.everything();
     this.draw();
+    if (part || isOther) this.moved?.();
   }
 
   everything() {
@@ -81,6 +85,7 @@ class Grid {
     this.paintCells(context, ratio);
     this.overlay?.(context, this);
     context.restore();
+    this.beside?.(context, this);
     this.drawLabels(context);
   }
 
@@ -149,19 +154,28 @@ class Grid {
   // Makes everything `factor` times as large around a place on the canvas; its middle if none is given.
   zoom(factor, x = null, y = null) {
     if (!this.layer) return;
-    const [plot, { visible, layer }] = [this.plot(), this];
+    const [plot, { visible }] = [this.plot(), this];
     const [sx, sy] = [x === null ? 0.5 : (x - plot.left) / plot.width, y === null ? 0.5 : (y - plot.top) / plot.height];
-    const width = clamp(visible.width / factor, Math.min(FEWEST_CELLS, layer.width), layer.width);
-    const height = clamp(visible.height / factor, Math.min(FEWEST_CELLS, layer.height), layer.height);
+    const { width, height } = this.within({ ...visible, width: visible.width / factor, height: visible.height / factor });
     this.look(visible.x + (visible.width - width) * sx, visible.y + (visible.height - height) * sy, width, height);
   }
 
-  // Shows a part, as far as there is something.
-  look(x, y, width, height = width) {
-    const [w, h] = [Math.min(width, this.layer.width), Math.min(height, this.layer.height)];
-    this.visible = { x: clamp(x, 0, this.layer.width - w), y: clamp(y, 0, this.layer.height - h), width: w, height: h };
+  // A part, as far as there is something.
+  within({ x, y, width, height = width }) {
+    const least = (all) => Math.min(FEWEST_CELLS, all);
+    const w = clamp(width, least(this.layer.width), this.layer.width);
+    const h = clamp(height, least(this.layer.height), this.layer.height);
+    return { x: clamp(x, 0, this.layer.width - w), y: clamp(y, 0, this.layer.height - h), width: w, height: h };
+  }
+
+  look(x, y, width, height) {
+    this.visible = this.within({ x, y, width, height });
     this.draw();
     this.moved?.();
+  }
+
+  lookAtAll() {
+    if (this.layer) this.look(0, 0, this.layer.width, this.layer.height);
   }
 
   // Moves until a cell is visible.
@@ -175,7 +189,8 @@ class Grid {
     const { canvas } = this;
     let held = null;
     canvas.addEventListener("wheel", (event) => {
-      if (!this.layer) return;
+      // Where everything is visible already, the page scrolls on.
+      if (!this.layer || (event.deltaY > 0 && this.isWhole())) return;
       event.preventDefault();
       const box = canvas.getBoundingClientRect();
       this.zoom(Math.exp(-event.deltaY / 300), event.clientX - box.left, event.clientY - box.top);
@@ -198,7 +213,7 @@ class Grid {
     });
     canvas.addEventListener("pointercancel", () => (held = null));
     canvas.addEventListener("pointerleave", () => this.leave());
-    canvas.addEventListener("dblclick", () => this.layer && this.look(0, 0, this.layer.width, this.layer.height));
+    canvas.addEventListener("dblclick", () => this.lookAtAll());
   }
 
   drag(held, event) {
@@ -213,7 +228,8 @@ class Grid {
 
 const FONT = "system-ui, sans-serif";
 
-const shortened = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}\u2026` : text);
+// Cut in front, since the numbers that tell hosts apart mostly stand behind.
+const shortened = (text) => (text.length > LONGEST_LABEL ? `\u2026${text.slice(1 - LONGEST_LABEL)}` : text);
 
 // Rows or columns that are to be labelled: evenly spread, as many as there is room for.
 function* places(first, visible, count, size) {

@@ -40,7 +40,7 @@ class Layer {
     let passed = 0;
     let middle = 1;
     while (middle < LOST && (passed += counts[middle]) * 2 < present) middle++;
-    return { low, high, present, middle, lost: counts[LOST] };
+    return { low, high, present, middle, lost: counts[LOST], empty: counts[EMPTY] };
   }
 }
 
@@ -117,14 +117,14 @@ async function differenceCodes(kept, length, other) {
 const wantedCodes = (kept, length, other) =>
   other ? differenceCodes(kept, length, other) : drawnCodes(kept, length);
 
-// The rows and columns of a picture: units[k] = { label, ranks, host }.
+// The rows and columns of a picture: units[k] = { label, brief, ranks }; `brief` is for axes.
 function unitsOf({ order, unit }, of) {
   const hosts = hostOrder(order, of);
-  if (unit === "host") return hosts.map((host) => ({ label: of.hosts[host], ranks: of.ranksOfHost[host], host }));
+  if (unit === "host") return hosts.map((host) => ({ label: of.hosts[host], brief: of.brief[host], ranks: of.ranksOfHost[host] }));
   const ranks = order === "rank" ? [...of.labels.keys()]
     : order === "group" && of.order ? of.order
     : hosts.flatMap((host) => of.ranksOfHost[host]);
-  return ranks.map((rank) => ({ label: of.labels[rank], ranks: [rank], host: of.host_of_rank[rank] }));
+  return ranks.map((rank) => ({ label: of.labels[rank], brief: of.briefLabels[rank], ranks: [rank] }));
 }
 
 function hostOrder(order, of) {

@@ -26,14 +26,6 @@ async function lineLayer(isCurrent, paint) {
   return new Layer(units.length, lengths.length, codes);
 }
 
-// What fits a matrix hides what happens at other lengths: unless a window is asked for, the colours span the line.
-function lineScale(layer) {
-  if (view.range !== "matrix" && !baseRun()) return chosenScale(layer);
-  const options = { logarithmic: view.scale === "log", white: view.white, black: view.black };
-  const { low, high } = layer.summary();
-  if (baseRun()) return chosenScale(layer);
-  return new Scale(statistic().value(low || ZERO), statistic().value(high || ZERO), options);
-}
 
 // The picked length and the picked cell.
 function drawPickedLength(context, grid) {

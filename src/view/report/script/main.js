@@ -5,22 +5,31 @@ const timings = { opened: 0, frames: [] };
 let generation = 0;
 let detailKey = "";
 
+// The number of the run that everything around the pictures is about.
+let introduced = -1;
+
+// The part of the matrix that the address asks for, until it has been shown: { x, y, width }, null for none.
+let wantedPart = null;
+
 // Paints what the view says. `reveal`: the matrix moves to the picked cell, and nearer to it where it `isClose`.
 async function show({ reveal = false, isClose = false } = {}) {
   const mine = ++generation;
   const started = performance.now();
   settle();
+  if (introduced !== view.run) introduceRun();
   updateControls();
   writeAddress();
-  if (!statistic() || !run().lengths.length) return showNothing();
-  byId("nothing").hidden = true;
-  byId("pictures").hidden = false;
+  const isNothing = !statistic() || !run().lengths.length;
+  byId("nothing").hidden = !isNothing;
+  byId("viewer").hidden = isNothing;
+  if (isNothing) return isReady();
   const { units, layer } = await matrixLayer();
   if (mine !== generation) return;
   const isNewOrder = matrix.units !== units;
   Object.assign(matrix, { units, layer, scale: chosenScale(layer) });
   if (isNewOrder) matrix.outlines = null;
-  matrix.grid.show(layer, colourTable(matrix.scale, chosenMap(), valueOf));
+  matrix.grid.show(layer, colourTable(matrix.scale, chosenMap(), valueOf), wantedPart);
+  wantedPart = null;
   if (reveal) revealPicked(isClose);
   showAround(layer);
   timings.frames.push(performance.now() - started);
@@ -29,10 +38,24 @@ async function show({ reveal = false, isClose = false } = {}) {
   await showDetails(mine, units);
 }
 
-function showNothing() {
-  byId("pictures").hidden = true;
-  byId("nothing").hidden = false;
-  document.documentElement.dataset.ready = "yes";
+const isReady = () => (document.documentElement.dataset.ready = "yes");
+
+// What depends on nothing but the run.
+function introduceRun() {
+  introduced = view.run;
+  fillChoicesOfRun();
+  showVerdict();
+  showTopology();
+}
+
+// Everything once more in the colours of the page, and at once: printing does not wait.
+function repaint() {
+  if (!matrix.layer) return;
+  matrix.grid.show(matrix.layer, colourTable(matrix.scale, chosenMap(), valueOf));
+  showAround(matrix.layer);
+  if (!line.layer) return;
+  paintLine(line.layer);
+  drawPair(onPage(byId("pair")), pair.curves);
 }
 
 function revealPicked(isClose) {
@@ -42,19 +65,23 @@ function revealPicked(isClose) {
   grid.reveal(placeOf(view.source), placeOf(view.destination));
 }
 
+const MEANINGS = { perceptual: "Bright is slow.", grey: "Dark is slow." };
+
 // Everything that is said about the matrix.
 function showAround(layer) {
   const summary = layer.summary();
-  byId("matrix-title").textContent = pictureTitle();
-  drawLegend(byId("legend"), matrix.scale);
-  drawHistogram(byId("histogram"), layer, matrix.scale);
-  const texts = [`${summary.present} ${view.unit === "host" && run().hosts.length < run().ranks ? "blocks" : "pairs"} have a value`];
+  byId("matrix-title").textContent = matrixTitle();
+  const meaning = baseRun() ? `Red is slower than ${baseRun().name}, green is faster.` : MEANINGS[view.colours];
+  byId("matrix-note").textContent = `Rows are sources, columns destinations. ${meaning}`;
+  drawLegend(onPage(byId("legend")), matrix.scale);
+  drawHistogram(onPage(byId("histogram")), layer, matrix.scale);
+  const texts = [`${summary.present.toLocaleString("en")} ${pairsInWords(summary.present)} ${summary.present === 1 ? "has" : "have"} a value`];
   if (summary.low) texts.push(`${textOfValue(valueOf(summary.low))} to ${textOfValue(valueOf(summary.high))}, median ${textOfValue(valueOf(summary.middle))}`);
   byId("summary").textContent = texts.join(": ");
+  byId("empty").hidden = !summary.empty;
   byId("missing").hidden = !summary.lost;
   byId("missing-text").textContent = `${summary.lost} missing`;
-  const { error } = statistic();
-  byId("exactness").textContent = `Values are kept within ${formatShare(error)} of what was measured.`;
+  byId("exactness").textContent = `Values are kept on a grid: every ${view.statistic} is within ${formatShare(statistic().error)} of what was measured.`;
   showPicked();
 }
 
@@ -76,34 +103,23 @@ async function showDetails(mine, units) {
   if (key !== detailKey) {
     line.layer = await lineLayer(isCurrent, paintLine);
     if (!line.layer) return;
-    pair.curves = (await pairCurves(isCurrent, (curves) => drawPair(byId("pair"), curves))) ?? pair.curves;
+    pair.curves = (await pairCurves(isCurrent, (curves) => drawPair(onPage(byId("pair")), curves))) ?? pair.curves;
     if (!isCurrent()) return;
     detailKey = key;
   }
   paintLine(line.layer);
-  drawPair(byId("pair"), pair.curves);
+  drawPair(onPage(byId("pair")), pair.curves);
   describePair();
-  document.documentElement.dataset.ready = "yes";
+  isReady();
 }
 
 function paintLine(layer) {
-  line.scale = lineScale(layer);
+  line.scale = chosenScale(layer);
   line.grid.show(layer, colourTable(line.scale, chosenMap(), valueOf));
   const isRow = view.line === "row";
   const label = matrix.units[placeOf(isRow ? view.source : view.destination)].label;
   byId("line-title").textContent = `One ${isRow ? "row: from" : "column: to"} ${label} at all lengths`;
   byId("line-legend").textContent = `${textOfValue(line.scale.at(0))} to ${textOfValue(line.scale.at(1))}`;
-}
-
-function describePair() {
-  const { labels, lengths } = run();
-  const title = `${labels[view.source]} \u2192 ${labels[view.destination]}`;
-  const band = bandOf(pair.curves);
-  byId("pair-title").textContent = title;
-  byId("pair-text").textContent = band ? `Line: ${view.statistic}. Band: ${band.name}.` : `Line: ${view.statistic}.`;
-  const curve = pair.curves[view.statistic] ?? [];
-  const said = lengths.map((length, k) => `${formatBytes(length)} bytes ${formatValue(statistic(), curve[k] ?? NaN)}`);
-  byId("pair").setAttribute("aria-label", `${view.statistic} ${title} by message length: ${said.join("; ")}`);
 }
 
 function showTip(lines, event) {
@@ -118,9 +134,10 @@ function showTip(lines, event) {
 const hideTip = () => (byId("tip").hidden = true);
 
 function makeMatrix() {
-  const label = (place) => matrix.units[place].label;
+  const label = (place) => matrix.units[place].brief;
   matrix.grid = new Grid(byId("matrix"), {
-    margins: { left: 96, top: 82, right: 30, bottom: 44 },
+    // As wide as high, so that cells are squares; right and below there is room for the numbers of findings.
+    margins: { left: 96, top: 86, right: 36, bottom: 46 },
     rowLabel: label,
     columnLabel: label,
     hover: (row, column, event) => {
@@ -132,6 +149,7 @@ function makeMatrix() {
     pick: (row, column) => {
       view.source = matrix.units[row].ranks[0];
       view.destination = matrix.units[column].ranks[0];
+      view.found = -1;
       show();
     },
     moved: () => {
@@ -143,7 +161,9 @@ function makeMatrix() {
       drawOutlines(context, grid);
       drawMarks(context, grid);
       drawPicked(context, grid);
+      drawFound(context, grid);
     },
+    beside: drawMarkNumbers,
   });
 }
 
@@ -158,14 +178,16 @@ function nameState(states, row, column, event) {
 
 function makeLine() {
   line.grid = new Grid(byId("line"), {
-    margins: { left: 62, top: 66, right: 34, bottom: 8 },
+    margins: { left: 62, top: 82, right: 34, bottom: 8 },
     rowLabel: (row) => formatBytes(run().lengths[row]),
-    columnLabel: (column) => matrix.units[column].label,
+    columnLabel: (column) => matrix.units[column].brief,
     hover: (length, place, event) => {
       const own = placeOf(view.line === "row" ? view.source : view.destination);
       const [row, column] = view.line === "row" ? [own, place] : [place, own];
       const code = line.layer?.codes[length * matrix.units.length + place] ?? LOST;
-      showTip(describeCell(row, column, code, { present: 0 }, length), event);
+      // Of pairs of ranks the median at every length is known without the matrix.
+      const summary = isFolded() ? { present: 0 } : { present: Infinity, middle: statistic().middles[length] };
+      showTip(describeCell(row, column, code, summary, length), event);
     },
     leave: hideTip,
     pick: (length, place) => {
@@ -178,36 +200,60 @@ function makeLine() {
 }
 
 // A click into the curve picks the length.
-function pickFromCurve(event) {
-  const { lengths } = run();
-  if (!pair.plot || lengths.length < 2) return;
-  const share = (event.offsetX - pair.plot.left) / pair.plot.width;
-  view.length = clamp(Math.round(share * (lengths.length - 1)), 0, lengths.length - 1);
-  show();
+function listenToPair() {
+  const canvas = byId("pair");
+  canvas.addEventListener("click", (event) => {
+    view.length = lengthUnder(event) ?? view.length;
+    show();
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const length = lengthUnder(event);
+    if (length !== null) showTip(describeLength(length), event);
+  });
+  canvas.addEventListener("pointerleave", hideTip);
+}
+
+function listenToHistogram() {
+  const canvas = byId("histogram");
+  canvas.addEventListener("pointermove", (event) => {
+    const lines = describeBar(event);
+    if (lines) showTip(lines, event);
+    else hideTip();
+  });
+  canvas.addEventListener("pointerleave", hideTip);
 }
 
 function showFacts() {
   const rows = shownRuns.map((each) =>
     element("div", { className: "facts" },
       element("h3", { textContent: each.name }),
-      element("p", { textContent: each.exchange }),
       element("dl", {}, ...each.facts.flatMap(([name, text]) => [element("dt", { textContent: name }), element("dd", { textContent: text })]))));
   byId("facts").replaceChildren(...rows);
 }
 
 // From the address: at the start, and when a person follows a link or goes back.
-async function open() {
+function open() {
   readAddress();
-  showVerdict();
-  showTopology();
   const [x, y, width] = view.zoom.split(",").map(Number);
-  const shown = show();
-  if (view.zoom && [x, y, width].every(Number.isFinite)) {
-    await matrixLayer();
-    await Promise.resolve();
-    if (matrix.grid.layer) matrix.grid.look(x, y, width);
-  }
-  await shown;
+  const isPart = view.zoom && [x, y, width].every(Number.isFinite);
+  wantedPart = isPart ? { x, y, width } : { x: 0, y: 0, width: Infinity };
+  return show();
+}
+
+// Paper is white, whatever the screen is.
+function listenToPrinting() {
+  const root = document.documentElement;
+  let before;
+  window.addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    repaint();
+  });
+  window.addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    repaint();
+  });
 }
 
 function start() {
@@ -216,19 +262,22 @@ function start() {
   byId("program").textContent = description.program;
   if (!("DecompressionStream" in window)) {
     byId("nothing").textContent = "This browser is too old to unpack the data: Firefox 113, Chrome 103 or Safari 16.4 and newer can.";
-    return showNothing();
+    byId("nothing").hidden = false;
+    byId("viewer").hidden = true;
+    return isReady();
   }
   fillChoices();
   makeMatrix();
   makeLine();
   listenToControls();
   showFacts();
-  byId("pair").addEventListener("click", pickFromCurve);
-  byId("run").addEventListener("input", () => (showVerdict(), showTopology()));
+  listenToPair();
+  listenToHistogram();
+  listenToPrinting();
   window.addEventListener("hashchange", open);
   new ResizeObserver(() => matrix.layer && showAround(matrix.layer)).observe(byId("histogram"));
-  new ResizeObserver(() => pair.curves && matrix.layer && drawPair(byId("pair"), pair.curves)).observe(byId("pair"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show());
+  new ResizeObserver(() => pair.curves && matrix.layer && drawPair(onPage(byId("pair")), pair.curves)).observe(byId("pair"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   open();
 }
 
@@ -244,6 +293,7 @@ window.networkReport = {
   },
   visible: () => ({ ...matrix.grid.visible }),
   placeOfCell: (row, column) => matrix.grid.at(column + 0.5, row + 0.5),
+  axisLabels: () => matrix.units.map(({ brief }) => brief),
 };
 
 start();

@@ -33,7 +33,12 @@ async function matrixLayer(length = view.length) {
   return layers.get(key);
 }
 
-// The scale that the view asks for.
+// Whether a cell of the picture stands for several pairs of ranks.
+const isFolded = () => view.unit === "host" && run().hosts.length < run().ranks;
+const pairsInWords = (count) => `${count === 1 ? "pair" : "pairs"}${isFolded() ? " of hosts" : ""}`;
+
+// The scale that the view asks for, of a matrix or a line. "This matrix" means the line itself there: what fits one
+// length hides what happens at the others.
 function chosenScale(layer) {
   const options = { logarithmic: view.scale === "log", white: view.white, black: view.black };
   const { low, high } = layer.summary();
@@ -102,6 +107,17 @@ function drawPicked(context, grid) {
   context.strokeRect(at.x - grow - 1, at.y - grow - 1, size.x + 2 * grow + 2, size.y + 2 * grow + 2);
 }
 
+// What a search led to: its row and its column.
+function drawFound(context, grid) {
+  if (view.found < 0) return;
+  const place = placeOf(view.found);
+  const [size, at, plot] = [grid.size(), grid.at(place, place), grid.plot()];
+  context.strokeStyle = themeText("--picked");
+  context.lineWidth = 2;
+  context.strokeRect(plot.left - 2, at.y - 1, plot.width + 4, Math.max(size.y, 2) + 2);
+  context.strokeRect(at.x - 1, plot.top - 2, Math.max(size.x, 2) + 2, plot.height + 4);
+}
+
 // What a cell of the picture says, as lines of text.
 function describeCell(row, column, code, summary, length = view.length) {
   const [from, to] = [matrix.units[row], matrix.units[column]];
@@ -112,7 +128,7 @@ function describeCell(row, column, code, summary, length = view.length) {
   if (code === LOST) return [...lines, baseRun() ? "missing in one of the runs" : "missing"];
   if (baseRun()) return [...lines, formatRatio(valueOf(code), `that of ${baseRun().name}`)];
   const value = valueOf(code);
-  lines.push(`${view.unit === "host" && from.ranks.length > 1 ? "slowest: " : ""}${formatValue(statistic(), value)}`);
+  lines.push(`${isFolded() ? "slowest: " : ""}${formatValue(statistic(), value)}`);
   if (summary.present > 1) {
     const middle = valueOf(summary.middle);
     lines.push(formatRatio(value / middle, `the median ${formatValue(statistic(), middle)}`));

@@ -6,6 +6,7 @@ const DEFAULTS = {
   length: -1, // number of the message length; -1 is the longest
   source: 0,
   destination: 1,
+  found: -1, // rank that a search led to: its row and its column are framed
   line: "row", // or "column"
   range: "matrix", // or "all", or "window": which values the colours span
   from: 0, // the window's first length, by number
@@ -41,6 +42,7 @@ function settle() {
   view.from = clamp(view.from, 0, Math.max(view.to, 0));
   view.source = clamp(view.source, 0, ranks - 1);
   view.destination = clamp(view.destination, 0, ranks - 1);
+  view.found = clamp(view.found, -1, ranks - 1);
   if (base === null) view.compare = 0;
   if (view.order === "group" && !order && !groups.length) view.order = "rank";
   for (const [name, allowed] of Object.entries(CHOICES)) {

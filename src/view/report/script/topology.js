@@ -2,9 +2,9 @@
 
 // Number and title of the first finding that names a host.
 function findingOf(host, of) {
-  const findings = of.diagnosis?.findings ?? [];
+  const findings = findingsOf(of);
   const isNamed = (name) => name === of.hosts[host] || ranksNamed(name, of).some((rank) => of.host_of_rank[rank] === host);
-  const number = findings.findIndex(({ kind, hosts }) => kind !== "fabric" && hosts.some(isNamed));
+  const number = findings.findIndex(({ kind, hosts }) => kind !== "fabric" && hosts?.some(isNamed));
   return number < 0 ? null : { number, title: titleOf(findings[number]) };
 }
 
@@ -35,15 +35,6 @@ function hostButton(host, of) {
     className: found ? "host found" : "host",
     textContent: found ? `${found.number + 1}: ${of.hosts[host]}` : of.hosts[host],
     title: found ? found.title : of.hosts[host],
-    onclick: () => pickHost(host),
+    onclick: () => showRank(of.ranksOfHost[host][0]),
   });
-}
-
-// Shows the row and the column of a host.
-function pickHost(host) {
-  const [own] = run().ranksOfHost[host];
-  view.source = own;
-  if (view.destination === own) view.destination = own === 0 ? Math.min(1, run().ranks - 1) : 0;
-  view.line = "row";
-  show({ reveal: true });
 }
