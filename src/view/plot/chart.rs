@@ -19,6 +19,9 @@ const BOTTOM: f64 = 70.0;
 /// Most lines across the plot.
 const MOST_LINES: usize = 8;
 
+/// Every how many-th length is named.
+const ROUND_STEPS: [usize; 10] = [1, 2, 3, 4, 5, 10, 20, 25, 50, 100];
+
 /// Where the plot is: left, top, right, bottom.
 fn frame(scene: &Scene) -> [f64; 4] {
     [LEFT, TOP, f64::from(scene.width) - RIGHT, f64::from(scene.height) - BOTTOM]
@@ -90,7 +93,9 @@ impl Pair<'_> {
         scene.line([(left, top), (left, bottom), (right, bottom)], FAINT, 1);
         let most = ((right - left) / 60.0).max(1.0) as usize;
         let last = self.lengths.len().saturating_sub(1).max(1) as f64;
-        for (number, length) in self.lengths.iter().enumerate().step_by(self.lengths.len().div_ceil(most).max(1)) {
+        let needed = self.lengths.len().div_ceil(most).max(1);
+        let step = ROUND_STEPS.into_iter().find(|step| *step >= needed).unwrap_or(needed);
+        for (number, length) in self.lengths.iter().enumerate().step_by(step) {
             let x = left + (right - left) * number as f64 / last;
             scene.text(length.to_string(), (x, bottom + 16.0), SMALL, Anchor::Middle);
         }

@@ -66,6 +66,12 @@ const EMPTY: Rgb = Rgb(195, 200, 206);
 const HATCH: Rgb = Rgb(194, 24, 91);
 const HATCH_GROUND: Rgb = Rgb(251, 227, 236);
 
+/// Pixels of a PNG are means of so many squared: letters are set to whole pixels, and would stand unevenly.
+const FINENESS: u32 = 3;
+
+/// Larger pictures have no need of that.
+const MOST_FINE: u32 = 4_000_000;
+
 /// Plotters' own name of the typeface in SVG files, which viewers replace by theirs.
 const FONT: &str = "sans-serif";
 
@@ -80,13 +86,15 @@ impl Scene {
         match form {
             Form::Svg => {
                 let mut text = String::new();
-                self.draw(SVGBackend::with_string(&mut text, (self.width, self.height)))?;
+                self.draw(SVGBackend::with_string(&mut text, (self.width, self.height)), 1)?;
                 Ok(text.into_bytes())
             }
             Form::Png => {
-                let mut pixels = vec![0; 3 * (self.width * self.height) as usize];
-                self.draw(BitMapBackend::with_buffer(&mut pixels, (self.width, self.height)))?;
-                self.compress(&pixels)
+                let fineness = if self.width * self.height <= MOST_FINE { FINENESS } else { 1 };
+                let (width, height) = (self.width * fineness, self.height * fineness);
+                let mut pixels = vec![0; 3 * (width * height) as usize];
+                self.draw(BitMapBackend::with_buffer(&mut pixels, (width, height)), fineness)?;
+                self.compress(&averaged(&pixels, width as usize, fineness as usize))
             }
         }
     }
@@ -103,34 +111,50 @@ impl Scene {
         Ok(bytes)
     }
 
-    fn draw<B: DrawingBackend>(&self, backend: B) -> Result<(), BoxError>
+    /// `fineness`: pixels of the backend beside each other for one of the scene.
+    fn draw<B: DrawingBackend>(&self, backend: B, fineness: u32) -> Result<(), BoxError>
     where
         B::ErrorType: 'static,
     {
         let area = backend.into_drawing_area();
         area.fill(&WHITE)?;
-        let pixel = |(x, y): (f64, f64)| (x.round() as i32, y.round() as i32);
+        let fine = f64::from(fineness);
+        let pixel = |(x, y): (f64, f64)| ((x * fine).round() as i32, (y * fine).round() as i32);
+        // Edges of cells lie between pixels, so that they stay sharp.
+        let corner = |(x, y): (f64, f64)| pixel((x.round(), y.round()));
         let all = |points: &[(f64, f64)]| points.iter().map(|point| pixel(*point)).collect::<Vec<_>>();
         for shape in &self.shapes {
             match shape {
                 Shape::Rectangle([left, top, right, bottom], colour) => {
-                    let corners = [pixel((*left, *top)), pixel((*right, *bottom))];
+                    let corners = [corner((*left, *top)), corner((*right, *bottom))];
                     area.draw(&Rectangle::new(corners, painted(*colour).filled()))?;
                 }
                 Shape::Line(points, colour, width) => {
-                    area.draw(&PathElement::new(all(points), painted(*colour).stroke_width(*width)))?;
+                    area.draw(&PathElement::new(all(points), painted(*colour).stroke_width(*width * fineness)))?;
                 }
                 Shape::Veil(points, colour) => {
                     area.draw(&Polygon::new(all(points), ShapeStyle::from(painted(*colour).mix(0.2)).filled()))?;
                 }
                 Shape::Text(text, at, size, anchor) => {
-                    area.draw(&Text::new(text.as_str(), pixel(*at), written(*size, *anchor)))?;
+                    area.draw(&Text::new(text.as_str(), pixel(*at), written(*size * fine, *anchor)))?;
                 }
             }
         }
         area.present()?;
         Ok(())
     }
+}
+
+/// Means of squares of `fineness` x `fineness` pixels, `[row][column][red, green, blue]`, `width` pixels in a row.
+fn averaged(pixels: &[u8], width: usize, fineness: usize) -> Vec<u8> {
+    let rows = pixels.chunks_exact(3 * width * fineness);
+    let mean = |rows: &[u8], at: usize, channel: usize| {
+        let squares = rows.chunks_exact(3 * width).flat_map(|row| &row[3 * fineness * at..3 * fineness * (at + 1)]);
+        let sum: usize = squares.skip(channel).step_by(3).map(|value| usize::from(*value)).sum();
+        (sum / (fineness * fineness)) as u8
+    };
+    let columns = width / fineness;
+    rows.flat_map(|rows| (0..3 * columns).map(move |at| mean(rows, at / 3, at % 3))).collect()
 }
 
 fn painted(Rgb(r, g, b): Rgb) -> RGBColor {

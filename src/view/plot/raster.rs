@@ -57,6 +57,10 @@ impl Raster<'_> {
     }
 
     fn cells(&self, scene: &mut Scene, [left, top, right, bottom]: [f64; 4]) {
+        // Below everything, so that it is of one piece.
+        if self.has(Block::Missing) {
+            scene.hatching([left, top, right, bottom], HATCH_GROUND, HATCH);
+        }
         let y = |row: usize| top + (bottom - top) * row as f64 / self.rows.len() as f64;
         let x = |column: usize| left + (right - left) * column as f64 / self.columns.len() as f64;
         for (row, cells) in self.cells.iter().enumerate() {
@@ -64,14 +68,17 @@ impl Raster<'_> {
             // Equal neighbours are one rectangle: files stay small.
             for run in cells.chunk_by(|a, b| self.colour(*a) == self.colour(*b)) {
                 let corners = [x(column), y(row), x(column + run.len()), y(row + 1)];
-                match self.colour(run[0]) {
-                    Some(colour) => scene.rectangle(corners, colour),
-                    None => scene.hatching(corners.map(f64::round), HATCH_GROUND, HATCH),
+                if let Some(colour) = self.colour(run[0]) {
+                    scene.rectangle(corners, colour);
                 }
                 column += run.len();
             }
         }
         scene.frame([left, top, right, bottom], FAINT);
+    }
+
+    fn has(&self, wanted: Block) -> bool {
+        self.cells.iter().flatten().any(|block| *block == wanted)
     }
 
     /// `None` is hatched.
@@ -96,10 +103,9 @@ impl Raster<'_> {
 
     /// What has no colour of the legend.
     fn key(&self, scene: &mut Scene, left: f64, y: f64) {
-        let has = |wanted| self.cells.iter().flatten().any(|block| *block == wanted);
         let mut x = left;
         for (block, text) in [(Block::Missing, "missing"), (Block::Empty, "diagonal, not scheduled")] {
-            if !has(block) {
+            if !self.has(block) {
                 continue;
             }
             let corners = [x, y - 6.0, x + 24.0, y + 6.0];

@@ -73,7 +73,7 @@ impl Scene {
         self.shapes.push(Shape::Text(text.into(), at, size, anchor));
     }
 
-    /// Appends a rectangle that is filled with slanting lines. Neighbours fit together.
+    /// Appends a rectangle that is filled with slanting lines.
     pub(super) fn hatching(&mut self, [left, top, right, bottom]: [f64; 4], ground: Rgb, colour: Rgb) {
         self.rectangle([left, top, right, bottom], ground);
         let first = ((left + top) / HATCH).ceil() as i64;

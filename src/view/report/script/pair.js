@@ -46,6 +46,9 @@ function bandOf(curves) {
   return { low: shifted(-1), high: shifted(1), name: "median \u00b1 deviation" };
 }
 
+// Every how many-th length is named.
+const ROUND_STEPS = [1, 2, 3, 4, 5, 10, 20, 25, 50, 100, 200, 500];
+
 const PAIR_MARGINS = { left: 62, right: 34, top: 12, bottom: 34 };
 
 function drawPair(surface, curves) {
@@ -102,7 +105,7 @@ function drawPairAxes(context, plot, scale, x) {
   context.strokeRect(plot.left, plot.top + plot.height + 0.5, plot.width, 0);
   context.textAlign = "center";
   const most = Math.max(2, Math.floor(plot.width / 46));
-  const step = Math.max(1, Math.ceil(lengths.length / most));
+  const step = ROUND_STEPS.find((step) => step * most >= lengths.length) ?? Math.ceil(lengths.length / most);
   for (let k = 0; k < lengths.length; k += step) context.fillText(formatBytes(lengths[k]), x(k), plot.top + plot.height + 11);
   context.fillText("message length, bytes", plot.left + plot.width / 2, plot.top + plot.height + 26);
   context.strokeStyle = themeText("--picked");
