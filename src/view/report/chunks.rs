@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use base64::{engine::general_purpose::STANDARD, write::EncoderWriter};
 use flate2::{Compression, write::DeflateEncoder};
+use rayon::prelude::*;
 
 use super::{
     codes::{self, Code, ERRORS, Grid, Residuals, Typical},
@@ -22,6 +23,9 @@ const TYPICAL_LENGTHS: usize = 9;
 
 /// Cells of a matrix that are looked at to choose the error.
 const SAMPLED_CELLS: usize = 1 << 16;
+
+/// Cells of the matrices that are packed at the same time, unless a single one has more.
+const CELLS_TOGETHER: usize = 1 << 25;
 
 /// Bits that a value may take after compression when there are many; see [`bits_per_value`].
 const FEWEST_BITS: f64 = 2.2;
@@ -48,11 +52,14 @@ impl<'a> Chunks<'a> {
 
     /// Writes a piece, and returns its number.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_deflated(&deflated(bytes)?)
+    }
+
+    fn write_deflated(&mut self, bytes: &[u8]) -> io::Result<usize> {
         write!(self.out, "<script type=\"text/plain\" id=\"c{}\">", self.count)?;
-        let mut encoder = DeflateEncoder::new(EncoderWriter::new(&mut self.out, &STANDARD), Compression::default());
+        let mut encoder = EncoderWriter::new(&mut *self.out, &STANDARD);
         encoder.write_all(bytes)?;
-        encoder.finish()?.finish()?;
-        writeln!(self.out, "</script>")?;
+        writeln!(encoder.finish()?, "</script>")?;
         self.count += 1;
         Ok(self.count - 1)
     }
@@ -65,20 +72,27 @@ impl<'a> Chunks<'a> {
         let read = |length| Ok::<_, BoxError>(encode(grid, run.matrix(statistic, length)?.values()));
         let looked_at: Result<Vec<_>, _> = spread(run.lengths().len(), TYPICAL_LENGTHS).into_iter().map(read).collect();
         let of_cell = Typical::of(&looked_at?).of_cell;
-        let mut bases = Residuals::default();
-        // A distance is shifted so that it looks like a code whose neighbourhood was to be expected.
-        of_cell.iter().for_each(|distance| bases.push((i32::from(*distance) + SHIFT) as Code, SHIFT));
-        let mut kept = Codes { base: self.write(&bases.into_bytes())?, ..Codes::new(statistic, grid.step, error) };
-        for length in 0..run.lengths().len() {
-            let codes = read(length)?;
-            let middle = codes::middle(&codes);
+        let base = self.write(&shifted(&of_cell).into_bytes())?;
+        let mut kept = Codes { base, ..Codes::new(statistic, grid.step, error) };
+        let pack = |codes: &Vec<Code>| {
+            let middle = codes::middle(codes);
             let mut residuals = Residuals::default();
             for (code, distance) in codes.iter().zip(&of_cell) {
                 residuals.push(*code, i32::from(middle) + i32::from(*distance));
             }
-            kept.chunks.push(self.write(&residuals.into_bytes())?);
-            kept.middles.push(middle);
-            kept.spans.push(codes::span(&codes, ranks));
+            Ok((middle, codes::span(codes, ranks), deflated(&residuals.into_bytes())?))
+        };
+        // Deflating takes longer than everything else together. Files are read by one thread alone.
+        let together = (CELLS_TOGETHER / (ranks * ranks)).clamp(1, rayon::current_num_threads());
+        for first in (0..run.lengths().len()).step_by(together) {
+            let last = (first + together).min(run.lengths().len());
+            let codes = (first..last).map(read).collect::<Result<Vec<_>, _>>()?;
+            let packed = codes.par_iter().map(pack).collect::<io::Result<Vec<_>>>()?;
+            for (middle, span, bytes) in packed {
+                kept.chunks.push(self.write_deflated(&bytes)?);
+                kept.middles.push(middle);
+                kept.spans.push(span);
+            }
         }
         Ok(kept)
     }
@@ -111,6 +125,19 @@ impl<'a> Chunks<'a> {
     }
 }
 
+/// Distances from what is typical, shifted so that they look like codes whose neighbourhood was to be expected.
+fn shifted(distances: &[i16]) -> Residuals {
+    let mut residuals = Residuals::default();
+    distances.iter().for_each(|distance| residuals.push((i32::from(*distance) + SHIFT) as Code, SHIFT));
+    residuals
+}
+
+fn deflated(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
 /// Makes distances of pairs positive. The script knows it, too.
 pub const SHIFT: i32 = 32_770;
 
@@ -139,7 +166,8 @@ fn choose_error(run: &dyn Run, statistic: Statistic, bits: f64) -> Result<f64, B
                 residuals.push(*code, i32::from(*middle) + i32::from(*distance));
             }
         }
-        residuals.entropy()
+        // What is typical of a pair is kept once for all lengths: with a single one it is everything.
+        residuals.entropy() + shifted(&typical.of_cell).entropy() / run.lengths().len() as f64
     };
     let coarsest = ERRORS[ERRORS.len() - 1];
     Ok(ERRORS.into_iter().find(|error| needs(*error) <= bits).unwrap_or(coarsest))

@@ -85,7 +85,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes the page. Holds about ten matrices at a time.
+    /// Writes the page. Holds some matrices at a time, one for each thread or ten.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), BoxError> {
         let script = SCRIPT.concat();
         let script = format!("\"use strict\";\n(() => {{\n{script}}})();\n");
