@@ -69,8 +69,8 @@ function listenToControls() {
   const actions = {
     play: togglePlay,
     whole: () => matrix.grid.lookAtAll(),
-    closer: () => matrix.grid.zoom(1.6),
-    farther: () => matrix.grid.zoom(1 / 1.6),
+    closer: () => zoomAtPicked(1.6),
+    farther: () => zoomAtPicked(1 / 1.6),
     theme: toggleTheme,
     help: () => byId("keys").showModal(),
   };
@@ -110,14 +110,22 @@ function step(rows, columns) {
   show({ reveal: true });
 }
 
+// Around the picked cell, where it can be seen: else it would leave the picture.
+function zoomAtPicked(factor) {
+  const [row, column] = [placeOf(view.source), placeOf(view.destination)];
+  const { x, y } = matrix.grid.at(column + 0.5, row + 0.5);
+  if (matrix.grid.shows(row, column)) matrix.grid.zoom(factor, x, y);
+  else matrix.grid.zoom(factor);
+}
+
 const MATRIX_KEYS = {
   ArrowUp: () => step(-1, 0),
   ArrowDown: () => step(1, 0),
   ArrowLeft: () => step(0, -1),
   ArrowRight: () => step(0, 1),
-  "+": () => matrix.grid.zoom(1.6),
-  "=": () => matrix.grid.zoom(1.6),
-  "-": () => matrix.grid.zoom(1 / 1.6),
+  "+": () => zoomAtPicked(1.6),
+  "=": () => zoomAtPicked(1.6),
+  "-": () => zoomAtPicked(1 / 1.6),
   0: () => matrix.grid.lookAtAll(),
   PageUp: () => stepLength(-1),
   PageDown: () => stepLength(1),

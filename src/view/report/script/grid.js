@@ -178,11 +178,15 @@ class Grid {
     if (this.layer) this.look(0, 0, this.layer.width, this.layer.height);
   }
 
+  shows(row, column) {
+    const { x, y, width, height } = this.visible;
+    return column >= x && column + 1 <= x + width && row >= y && row + 1 <= y + height;
+  }
+
   // Moves until a cell is visible.
   reveal(row, column) {
-    const { x, y, width, height } = this.visible;
-    const isThere = column >= x && column + 1 <= x + width && row >= y && row + 1 <= y + height;
-    if (!isThere) this.look(column + 0.5 - width / 2, row + 0.5 - height / 2, width, height);
+    const { width, height } = this.visible;
+    if (!this.shows(row, column)) this.look(column + 0.5 - width / 2, row + 0.5 - height / 2, width, height);
   }
 
   listen() {
