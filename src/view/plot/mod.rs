@@ -183,7 +183,7 @@ fn legend(
     value: &dyn Fn(f64) -> String,
 ) {
     const STEPS: usize = 200;
-    const VALUES: usize = 6;
+    let values = if scale.low < scale.high { (((right - left) / 80.0) as usize).clamp(2, 6) } else { 2 };
     let x = |place: f64| left + (right - left) * place;
     for step in 0..STEPS {
         let place = |step: usize| step as f64 / STEPS as f64;
@@ -193,11 +193,11 @@ fn legend(
         );
     }
     scene.frame([left, top, right, bottom], FAINT);
-    for number in 0..VALUES {
-        let place = number as f64 / (VALUES - 1) as f64;
+    for number in 0..values {
+        let place = number as f64 / (values - 1) as f64;
         let anchor = match number {
             0 => Anchor::Left,
-            _ if number + 1 == VALUES => Anchor::Right,
+            _ if number + 1 == values => Anchor::Right,
             _ => Anchor::Middle,
         };
         scene.text(value(scale.at(place)), (x(place), bottom + 12.0), scene::SMALL, anchor);

@@ -51,7 +51,9 @@ impl Raster<'_> {
         self.labels(&mut scene, frame);
         let [left, _, right, bottom] = frame;
         let value = |value| amount(self.statistic, value);
-        legend(&mut scene, [left, bottom + 16.0, right, bottom + 32.0], self.scale, self.colouring, &value);
+        if self.cells.iter().flatten().any(|block| matches!(block, Block::Value(_))) {
+            legend(&mut scene, [left, bottom + 16.0, right, bottom + 32.0], self.scale, self.colouring, &value);
+        }
         self.key(&mut scene, left, bottom + 68.0);
         scene
     }
@@ -114,7 +116,7 @@ impl Raster<'_> {
                 _ => scene.rectangle(corners, EMPTY),
             }
             scene.text(text, (x + 30.0, y), SMALL, Anchor::Left);
-            x += 120.0;
+            x += 48.0 + 8.0 * text.len() as f64;
         }
     }
 }
