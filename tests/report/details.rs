@@ -209,3 +209,15 @@ fn long_names_keep_what_tells_them_apart() {
     assert_eq!(brief, json!(["rack7-blade-0002:0", "rack7-blade-0002:1"]));
     reader.expect_no_complaints();
 }
+
+#[test]
+fn a_measured_diagonal_is_drawn_but_is_no_pair() {
+    let folder = Folder::new();
+    let run = folder.store("all", &measured_as(Mode::AllToAll, &healthy(), &LENGTHS, 5));
+    let reader = Reader::open(&folder.report("all", &[&run], &[]));
+    reader.expect_value(3, 3, matrix(&run, Statistic::Median, LAST)[(3, 3)]);
+    assert!(reader.value(3, 3) > 0.0);
+    assert!(reader.text("#summary").starts_with("992 pairs"), "{}", reader.text("#summary"));
+    reader.browser.wait_for("document.getElementById('empty').hidden");
+    reader.expect_no_complaints();
+}

@@ -2,8 +2,8 @@
 //!
 //! In: finished runs, and what was found out about them. Out: a page that asks nothing of any network: style and script
 //! (the files beside this one) are embedded, and the page's own policy forbids everything else. Values are kept on a
-//! grid that is as fine as the page's size allows ([`codes`]), in pieces that the script takes when it needs them
-//! ([`chunks`]). Every text that comes from a file is data in a JSON document and never markup.
+//! grid that is as fine as the page's size allows (`codes.rs`), in pieces that the script takes when it needs them
+//! (`chunks.rs`). Every text that comes from a file is data in a JSON document and never markup.
 //!
 //! ```text
 //! run -> codes -> chunks --+

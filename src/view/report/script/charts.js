@@ -60,7 +60,7 @@ function drawLegend(surface, scale) {
   pen.strokeStyle = themeText("--line");
   pen.strokeRect(left - 0.5, 1.5, wide + 1, tall + 1);
   pen.fillStyle = themeText("--ink");
-  const most = clamp(Math.floor(surface.width / 80), 2, 7);
+  const most = scale.at(0) === scale.at(1) ? 2 : clamp(Math.floor(surface.width / 80), 2, 7);
   for (let k = 0; k < most; k++) {
     const place = k / (most - 1);
     pen.textAlign = k === 0 ? "left" : k === most - 1 ? "right" : "center";

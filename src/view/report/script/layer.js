@@ -1,8 +1,9 @@
 // A layer is what a grid paints: a rectangle of codes, [row][column], in the order and the units that are wanted.
 
 class Layer {
-  constructor(width, height, codes) {
-    Object.assign(this, { width, height, codes, levels: new Map() });
+  // `countsDiagonal`: whether cells from a unit to itself are among those that are counted and summed up.
+  constructor(width, height, codes, { countsDiagonal = true } = {}) {
+    Object.assign(this, { width, height, codes, countsDiagonal, levels: new Map() });
     this.levels.set("0,0", { width, height, codes });
   }
 
@@ -22,12 +23,19 @@ class Layer {
     if (!this.counted) {
       this.counted = new Uint32Array(65536);
       for (const code of this.codes) this.counted[code]++;
+      for (let k = 0; k < this.width && !this.countsDiagonal; k++) this.counted[this.codes[k * (this.width + 1)]]--;
     }
     return this.counted;
   }
 
-  // Smallest and largest code of a value that is not zero; null where there is none. And the middle one.
+  // Smallest and largest code of a value that is not zero, 0 where there is none; the middle one; how many cells have a
+  // value, how many are missing; whether some have nothing to show.
   summary() {
+    this.summed ??= this.sumUp();
+    return this.summed;
+  }
+
+  sumUp() {
     const counts = this.counts();
     let [low, high, present] = [0, 0, 0];
     for (let code = 1; code < LOST; code++) {
@@ -40,7 +48,7 @@ class Layer {
     let passed = 0;
     let middle = 1;
     while (middle < LOST && (passed += counts[middle]) * 2 < present) middle++;
-    return { low, high, present, middle, lost: counts[LOST], empty: counts[EMPTY] };
+    return { low, high, present, middle, lost: counts[LOST], isEmptySomewhere: this.codes.includes(EMPTY) };
   }
 }
 
@@ -142,7 +150,8 @@ function hostOrder(order, of) {
 function arranged(codes, ranks, units) {
   const count = units.length;
   const isPlain = count === ranks && units.every((unit, place) => unit.ranks[0] === place);
-  if (isPlain) return new Layer(count, count, codes);
+  const ofRanks = { countsDiagonal: false };
+  if (isPlain) return new Layer(count, count, codes, ofRanks);
   const out = new Uint16Array(count * count);
   if (units.every((unit) => unit.ranks.length === 1)) {
     const order = Uint32Array.from(units, (unit) => unit.ranks[0]);
@@ -150,7 +159,7 @@ function arranged(codes, ranks, units) {
       const row = order[y] * ranks;
       for (let x = 0; x < count; x++, cell++) out[cell] = codes[row + order[x]];
     }
-    return new Layer(count, count, out);
+    return new Layer(count, count, out, ofRanks);
   }
   for (let y = 0, cell = 0; y < count; y++) {
     for (let x = 0; x < count; x++, cell++) out[cell] = highest(codes, ranks, units[y].ranks, units[x].ranks);

@@ -73,12 +73,13 @@ function showAround(layer) {
   byId("matrix-title").textContent = matrixTitle();
   const meaning = baseRun() ? `Red is slower than ${baseRun().name}, green is faster.` : MEANINGS[view.colours];
   byId("matrix-note").textContent = `Rows are sources, columns destinations. ${meaning}`;
+  byId("legend").hidden = !summary.present;
   drawLegend(onPage(byId("legend")), matrix.scale);
   drawHistogram(onPage(byId("histogram")), layer, matrix.scale);
   const texts = [`${summary.present.toLocaleString("en")} ${pairsInWords(summary.present)} ${summary.present === 1 ? "has" : "have"} a value`];
   if (summary.low) texts.push(`${textOfValue(valueOf(summary.low))} to ${textOfValue(valueOf(summary.high))}, median ${textOfValue(valueOf(summary.middle))}`);
   byId("summary").textContent = texts.join(": ");
-  byId("empty").hidden = !summary.empty;
+  byId("empty").hidden = !summary.isEmptySomewhere;
   byId("missing").hidden = !summary.lost;
   byId("missing-text").textContent = `${summary.lost} missing`;
   byId("exactness").textContent = `Values are kept on a grid: every ${view.statistic} is within ${formatShare(statistic().error)} of what was measured.`;
