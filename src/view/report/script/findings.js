@@ -129,7 +129,8 @@ function drawMarks(context, grid) {
   for (const { first, count, isRow } of markedBands()) {
     const { x, y } = isRow ? grid.at(0, first) : grid.at(first, 0);
     const [wide, tall] = isRow ? [all, count] : [count, all];
-    context.strokeRect(x - 1, y - 1, wide * size.x + 2, tall * size.y + 2);
+    const gap = gapAround(count * size.x);
+    context.strokeRect(x - gap, y - gap, wide * size.x + 2 * gap, tall * size.y + 2 * gap);
   }
   context.setLineDash([]);
   for (const [index, { kind, hosts = [], direction }] of findingsOf(run()).entries()) {

@@ -65,14 +65,16 @@ function revealPicked(isClose) {
   grid.reveal(placeOf(view.source), placeOf(view.destination));
 }
 
-const MEANINGS = { perceptual: "Bright is slow.", grey: "Dark is slow." };
+function meaningOfColours() {
+  if (baseRun()) return `Red is ${isTime() ? "slower" : "higher"} than ${baseRun().name}, green is ${isTime() ? "faster" : "lower"}.`;
+  return `${view.colours === "grey" ? "Dark" : "Bright"} is ${isTime() ? "slow" : "high"}.`;
+}
 
 // Everything that is said about the matrix.
 function showAround(layer) {
   const summary = layer.summary();
   byId("matrix-title").textContent = matrixTitle();
-  const meaning = baseRun() ? `Red is slower than ${baseRun().name}, green is faster.` : MEANINGS[view.colours];
-  byId("matrix-note").textContent = `Rows are sources, columns destinations. ${meaning}`;
+  byId("matrix-note").textContent = `Rows are sources, columns destinations. ${meaningOfColours()}`;
   byId("legend").hidden = !summary.present;
   drawLegend(onPage(byId("legend")), matrix.scale);
   drawHistogram(onPage(byId("histogram")), layer, matrix.scale);

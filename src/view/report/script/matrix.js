@@ -11,6 +11,9 @@ const matrix = {
 // The statistic's values, or ratios to another run's.
 const valueOf = (code) => (baseRun() ? valueOfDifference(code) : statistic().value(code));
 
+// Whether the shown statistic is the time of a message.
+const isTime = () => !["deviation", "measurements_amount"].includes(view.statistic);
+
 // The unit of the picture that a rank is in.
 const placeOf = (rank) => matrix.units.findIndex((unit) => unit.ranks.includes(rank));
 
@@ -107,15 +110,19 @@ function drawPicked(context, grid) {
   context.strokeRect(at.x - grow - 1, at.y - grow - 1, size.x + 2 * grow + 2, size.y + 2 * grow + 2);
 }
 
+// How far from cells of so many pixels a frame is drawn: around a row of few pixels it would hide what it shows.
+const gapAround = (pixels) => (pixels < 6 ? 4 : 1);
+
 // What a search led to: its row and its column.
 function drawFound(context, grid) {
   if (view.found < 0) return;
   const place = placeOf(view.found);
   const [size, at, plot] = [grid.size(), grid.at(place, place), grid.plot()];
+  const gap = gapAround(size.x);
   context.strokeStyle = themeText("--picked");
   context.lineWidth = 2;
-  context.strokeRect(plot.left - 2, at.y - 1, plot.width + 4, Math.max(size.y, 2) + 2);
-  context.strokeRect(at.x - 1, plot.top - 2, Math.max(size.x, 2) + 2, plot.height + 4);
+  context.strokeRect(plot.left - 5, at.y - gap, plot.width + 10, size.y + 2 * gap);
+  context.strokeRect(at.x - gap, plot.top - 5, size.x + 2 * gap, plot.height + 10);
 }
 
 // What a cell of the picture says, as lines of text.

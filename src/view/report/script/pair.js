@@ -39,7 +39,7 @@ function cellIn(of, shown) {
 
 // Lower and upper end of the band, in words too; null where the line is no time of a message.
 function bandOf(curves) {
-  if (["deviation", "measurements_amount"].includes(view.statistic)) return null;
+  if (!isTime()) return null;
   if (curves.min && curves.max) return { low: curves.min, high: curves.max, name: "min to max" };
   if (!curves.median || !curves.deviation) return null;
   const shifted = (sign) => curves.median.map((value, k) => Math.max(value + sign * curves.deviation[k], value / 10));
