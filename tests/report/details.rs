@@ -221,3 +221,21 @@ fn a_measured_diagonal_is_drawn_but_is_no_pair() {
     reader.browser.wait_for("document.getElementById('empty').hidden");
     reader.expect_no_complaints();
 }
+
+#[test]
+fn a_missing_cell_says_why() {
+    let folder = Folder::new();
+    let reader = Reader::open(&folder.report("faults", &[&folder.faults()], &[]));
+    // node006 does not answer.
+    let place = reader.place_of(10, 3);
+    reader.browser.hover(place.0, place.1);
+    reader.browser.wait_for("document.getElementById('tip').textContent.includes('missing: timed out')");
+    reader.expect_no_complaints();
+}
+
+#[test]
+fn a_single_length_is_small_too() {
+    let folder = Folder::new();
+    let size = fs::metadata(folder.large(1024, 1, &[Statistic::Median])).unwrap().len();
+    assert!(size <= 1_500_000, "a million values take {size} bytes");
+}

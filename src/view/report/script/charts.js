@@ -1,8 +1,9 @@
 // What charts share: a canvas to draw on, round values for axes, and the legend of the colours.
 
 // Where a chart goes: the canvas of the page itself, or a fresh one of its size, in twice the pixels, to keep.
-const onPage = (canvas) => ({ canvas, width: canvas.clientWidth, height: canvas.clientHeight, ratio: window.devicePixelRatio || 1 });
-const toKeep = ({ clientWidth: width, clientHeight: height }) => ({ canvas: element("canvas"), width, height, ratio: 2 });
+const sizeOf = ({ clientWidth: width, clientHeight: height }) => ({ width, height });
+const onPage = (canvas) => ({ canvas, ...sizeOf(canvas), ratio: window.devicePixelRatio || 1 });
+const toKeep = (canvas) => ({ canvas: element("canvas"), ...sizeOf(canvas), ratio: 2 });
 
 // A cleared canvas, in CSS pixels.
 function prepared({ canvas, width, height, ratio }) {
@@ -27,7 +28,8 @@ function roundValues(scale, most) {
   const kinds = scale.isLog ? ROUND.map(([decades, heads]) => powers(low, high, decades, heads)) : [];
   if (high > low) {
     const finest = Math.floor(Math.log10(high - low)) - 1;
-    for (let power = finest; power < finest + 3; power++) for (const head of [1, 2, 5]) kinds.push(multiples(low, high, head * 10 ** power));
+    const steps = [0, 1, 2].flatMap((more) => [1, 2, 5].map((head) => head * 10 ** (finest + more)));
+    kinds.push(...steps.map((step) => multiples(low, high, step)));
   }
   const fitting = (least) => kinds.find(({ length }) => length >= least && length <= most);
   return fitting(3) ?? fitting(2) ?? [low];

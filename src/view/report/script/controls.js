@@ -75,8 +75,10 @@ function listenToControls() {
     help: () => byId("keys").showModal(),
   };
   for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", () => action());
-  for (const button of document.querySelectorAll("[data-picture]")) button.addEventListener("click", () => savePicture(button.dataset.picture));
-  for (const button of document.querySelectorAll("[data-table]")) button.addEventListener("click", () => saveTable(button.dataset.table));
+  for (const button of document.querySelectorAll("[data-picture], [data-table]")) {
+    const { picture, table } = button.dataset;
+    button.addEventListener("click", () => (picture ? savePicture(picture) : saveTable(table)));
+  }
   listenToSearch();
   byId("matrix").addEventListener("keydown", matrixKey);
   document.addEventListener("keydown", anyKey);

@@ -71,10 +71,24 @@ const chartParts = (canvas, draw) => {
 };
 
 const pictures = {
-  matrix: () => composed(matrixTitle(), `${run().name}; row = source, column = destination`, gridParts(matrix.grid, matrix.scale)),
-  line: () => composed(byId("line-title").textContent, `${run().name}: ${view.statistic} of ${run().mode}; message length in bytes downwards`, gridParts(line.grid, line.scale)),
-  pair: () => composed(`${run().mode}: ${pairTitle()}`, `${run().name}. ${byId("pair-text").textContent}`, chartParts(byId("pair"), (surface) => drawPair(surface, pair.curves))),
-  histogram: () => composed(`${matrixTitle()}: number of pairs`, `${run().name}: ${byId("summary").textContent}`, chartParts(byId("histogram"), (surface) => drawHistogram(surface, matrix.layer, matrix.scale))),
+  matrix: () => {
+    const note = `${run().name}; row = source, column = destination`;
+    return composed(matrixTitle(), note, gridParts(matrix.grid, matrix.scale));
+  },
+  line: () => {
+    const note = `${run().name}: ${view.statistic} of ${run().mode}; message length in bytes downwards`;
+    return composed(byId("line-title").textContent, note, gridParts(line.grid, line.scale));
+  },
+  pair: () => {
+    const note = `${run().name}. ${byId("pair-text").textContent}`;
+    const parts = chartParts(byId("pair"), (surface) => drawPair(surface, pair.curves));
+    return composed(`${run().mode}: ${pairTitle()}`, note, parts);
+  },
+  histogram: () => {
+    const note = `${run().name}: ${byId("summary").textContent}`;
+    const parts = chartParts(byId("histogram"), (surface) => drawHistogram(surface, matrix.layer, matrix.scale));
+    return composed(`${matrixTitle()}: number of pairs`, note, parts);
+  },
 };
 
 const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -95,7 +109,9 @@ const tables = {
   matrix: () => {
     const { units, layer } = matrix;
     const length = run().lengths[view.length];
-    return cellsTable(units.map((from, row) => units.map((to, column) => cellLine(length, from, to, layer.codes[row * units.length + column])).join("")));
+    const code = (row, column) => layer.codes[row * units.length + column];
+    const lines = (from, row) => units.map((to, column) => cellLine(length, from, to, code(row, column)));
+    return cellsTable(units.map((from, row) => lines(from, row).join("")));
   },
   line: () => {
     const { units } = matrix;

@@ -14,10 +14,13 @@ const VERDICTS = {
   invalid: ["No verdict", "The run does not allow one."],
 };
 
+const NOT_DIAGNOSED = ["Not diagnosed", "The pictures show what was measured; nothing was judged."];
+
 const findingsOf = (of) => of.diagnosis?.findings ?? [];
 
 const titleOf = ({ kind, hosts = [], direction }) => {
-  const names = hosts.length > 4 ? `${hosts.slice(0, 3).join(", ")} and ${hosts.length - 3} more` : hosts.join(kind === "link" ? " \u2192 " : ", ");
+  const all = hosts.join(kind === "link" ? " \u2192 " : ", ");
+  const names = hosts.length > 4 ? `${hosts.slice(0, 3).join(", ")} and ${hosts.length - 3} more` : all;
   const way = { send: " when sending", receive: " when receiving" }[kind === "link" ? "" : direction] ?? "";
   return `${kind} ${names}${way}`;
 };
@@ -58,7 +61,7 @@ function findingItem(finding, number) {
 function showVerdict() {
   const { diagnosis, notices, lengths, planned } = run();
   const box = byId("verdict");
-  const [heading, text] = diagnosis ? (VERDICTS[diagnosis.verdict] ?? VERDICTS.invalid) : ["Not diagnosed", "The pictures show what was measured; nothing was judged."];
+  const [heading, text] = diagnosis ? (VERDICTS[diagnosis.verdict] ?? VERDICTS.invalid) : NOT_DIAGNOSED;
   const findings = findingsOf(run());
   const count = findings.length ? `${findings.length} ${findings.length === 1 ? "finding" : "findings"}` : heading;
   box.className = diagnosis?.verdict ?? "none";
@@ -147,7 +150,9 @@ function drawMarkNumbers(context, grid) {
   const [plot, size] = [grid.plot(), grid.size()];
   const taken = [];
   for (const { number, first, count, isRow } of markedBands()) {
-    const [start, cells, begin, long] = isRow ? [grid.visible.y, size.y, plot.top, plot.height] : [grid.visible.x, size.x, plot.left, plot.width];
+    const [start, cells, begin, long] = isRow
+      ? [grid.visible.y, size.y, plot.top, plot.height]
+      : [grid.visible.x, size.x, plot.left, plot.width];
     const from = Math.max(0, (first - start) * cells);
     const to = Math.min(long, (first + count - start) * cells);
     if (from >= to) continue;

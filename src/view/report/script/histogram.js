@@ -37,7 +37,8 @@ function drawHistogram(surface, layer, scale) {
     if (!count) return;
     context.fillStyle = `rgb(${colourMaps[chosenMap()](scale.place(own.at((bin + 0.5) / bins.length))).join()})`;
     context.strokeStyle = themeText("--line");
-    const box = [plot.left + (bin * plot.width) / bins.length, plot.top + plot.height - tall(count), plot.width / bins.length - 1, tall(count)];
+    const [wide, high] = [plot.width / bins.length, tall(count)];
+    const box = [plot.left + bin * wide, plot.top + plot.height - high, wide - 1, high];
     context.fillRect(...box);
     context.strokeRect(...box);
   });

@@ -78,13 +78,16 @@ function showAround(layer) {
   byId("legend").hidden = !summary.present;
   drawLegend(onPage(byId("legend")), matrix.scale);
   drawHistogram(onPage(byId("histogram")), layer, matrix.scale);
-  const texts = [`${summary.present.toLocaleString("en")} ${pairsInWords(summary.present)} ${summary.present === 1 ? "has" : "have"} a value`];
-  if (summary.low) texts.push(`${textOfValue(valueOf(summary.low))} to ${textOfValue(valueOf(summary.high))}, median ${textOfValue(valueOf(summary.middle))}`);
+  const { present } = summary;
+  const [low, high, middle] = [summary.low, summary.high, summary.middle].map((code) => textOfValue(valueOf(code)));
+  const texts = [`${present.toLocaleString("en")} ${pairsInWords(present)} ${present === 1 ? "has" : "have"} a value`];
+  if (summary.low) texts.push(`${low} to ${high}, median ${middle}`);
   byId("summary").textContent = texts.join(": ");
   byId("empty").hidden = !summary.isEmptySomewhere;
   byId("missing").hidden = !summary.lost;
   byId("missing-text").textContent = `${summary.lost} missing`;
-  byId("exactness").textContent = `Values are kept on a grid: every ${view.statistic} is within ${formatShare(statistic().error)} of what was measured.`;
+  const share = formatShare(statistic().error);
+  byId("exactness").textContent = `Values are kept on a grid: every ${view.statistic} is within ${share} of what was measured.`;
   showPicked();
 }
 
@@ -227,10 +230,11 @@ function listenToHistogram() {
 }
 
 function showFacts() {
+  const fact = ([name, text]) => [element("dt", { textContent: name }), element("dd", { textContent: text })];
   const rows = shownRuns.map((each) =>
     element("div", { className: "facts" },
       element("h3", { textContent: each.name }),
-      element("dl", {}, ...each.facts.flatMap(([name, text]) => [element("dt", { textContent: name }), element("dd", { textContent: text })]))));
+      element("dl", {}, ...each.facts.flatMap(fact))));
   byId("facts").replaceChildren(...rows);
 }
 

@@ -146,7 +146,11 @@ const pairTitle = () => `${run().labels[view.source]} \u2192 ${run().labels[view
 function describePair() {
   const { lengths } = run();
   const band = bandOf(pair.curves);
-  const texts = [`Line: ${view.statistic}.`, band && `Band: ${band.name}.`, pair.curves.before && `Dashed: ${view.statistic} of ${baseRun().name}.`];
+  const texts = [
+    `Line: ${view.statistic}.`,
+    band && `Band: ${band.name}.`,
+    pair.curves.before && `Dashed: ${view.statistic} of ${baseRun().name}.`,
+  ];
   byId("pair-title").textContent = pairTitle();
   byId("pair-text").textContent = texts.filter(Boolean).join(" ");
   const curve = pair.curves[view.statistic] ?? [];
