@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs everything that CI runs: format, lints, tests with and without MPI, real MPI jobs under Open MPI and under MPICH,
-# a simulated cluster, virtual hosts, a real Slurm, documentation, shell scripts, and that network_analyze stays free of
-# MPI. Installs what is missing. Virtual hosts need root: for anyone else their tests fail.
+# a simulated cluster, virtual hosts, a real Slurm, a real browser, documentation, shell scripts, and that
+# network_analyze stays free of MPI. Installs what is missing. Virtual hosts need root: for anyone else their tests fail.
 #
 # usage: scripts/test.sh
 #
@@ -14,7 +14,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$project/scripts/lib/install.sh"
 
 [ $# -eq 0 ] || fail 2 "usage: scripts/test.sh"
-require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux slurm munge
+require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux slurm munge browser
 require_rust
 require_component fmt rustfmt
 require_component clippy clippy
@@ -111,8 +111,10 @@ mapfile -t mpi_tests < <(mpi_tests)
 check "shell scripts" shell_syntax
 check "format" cargo fmt --check
 check "no MPI crate without the feature" no_mpi_crates
-check "lints without MPI" without_mpi cargo clippy --locked --all-targets --no-default-features -- -D warnings
+check "lints without MPI" without_mpi cargo clippy --locked --all-targets --no-default-features --features browser -- -D warnings
 check "tests without MPI" without_mpi cargo test --locked --no-fail-fast --no-default-features
+check "reports in a browser" without_mpi cargo test --locked --no-fail-fast --no-default-features --features browser \
+    --test report
 check "lints" cargo clippy --locked --all-targets --features beds -- -D warnings
 check "tests, Open MPI" cargo test --locked --no-fail-fast
 check "network_analyze is free of MPI" free_of_mpi

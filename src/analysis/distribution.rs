@@ -38,6 +38,18 @@ impl Distribution {
     }
 }
 
+/// Numbers of values in `bins` bins; `place` says where between 0 and 1 a value lies. NaN is in none.
+pub fn histogram(values: impl Iterator<Item = f64>, bins: usize, place: impl Fn(f64) -> f64) -> Vec<usize> {
+    let mut counts = vec![0; bins];
+    for value in values.filter(|value| !value.is_nan()) {
+        let bin = (place(value) * bins as f64) as usize;
+        if let Some(count) = counts.get_mut(bin.min(bins.saturating_sub(1))) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
 /// Numbers of at most `most` of `count` lengths, evenly spread, with the first and the last: for tables that people
 /// read. All where `most` is not below `count`.
 pub fn spread(count: usize, most: usize) -> Vec<usize> {
@@ -82,6 +94,13 @@ mod tests {
         let distribution = Distribution::of(&run, Statistic::Min, 0).unwrap();
         assert_eq!((distribution.present, distribution.missing), (0, 2));
         assert!(distribution.quantiles.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn a_histogram_has_every_value_once() {
+        let values = [0.0, 0.1, 0.49, 0.5, 1.0, f64::NAN];
+        assert_eq!(histogram(values.into_iter(), 2, |value| value), [3, 2]);
+        assert_eq!(histogram(values.into_iter(), 0, |value| value), [0; 0]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::{
 use super::{
     Colours, Scale, ScaleKind, amount,
     colour::{self, Line, Rgb},
+    names::shortened,
 };
 use crate::{
     analysis::blocks::{Aggregate, Block, Blocks, Extreme},
@@ -254,16 +255,6 @@ fn name(hosts: &Hosts, ranks: &Range<Rank>, width: usize) -> String {
     names.dedup();
     let all = hostlist::compress(&names);
     if all.chars().count() <= width { all } else { shortened(format!("{}..", names[0]), width) }
-}
-
-/// Cut in front, since the numbers that tell hosts apart mostly stand behind.
-fn shortened(name: String, width: usize) -> String {
-    let length = name.chars().count();
-    if length <= width {
-        return name;
-    }
-    let end: String = name.chars().skip(length - width.saturating_sub(1)).collect();
-    format!("~{end}")
 }
 
 #[cfg(test)]

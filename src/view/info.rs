@@ -47,7 +47,8 @@ impl Info<'_> {
         Ok(())
     }
 
-    fn lines(&self) -> Vec<(&'static str, String)> {
+    /// Name and text of everything that is known but the table.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let Header { mode, hosts, provenance, .. } = self.header;
         let mut lines = vec![("mode", format!("{mode}: {}", mode.meaning())), ("cell", cell(self.header))];
         let items = ["timing", "schedule"].map(|name| (name, self.header.item(name)));

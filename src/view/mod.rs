@@ -7,11 +7,15 @@ pub mod bars;
 mod colour;
 pub mod heatmap;
 pub mod info;
+mod names;
+pub mod plot;
 pub mod regions;
+pub mod report;
 mod scale;
 mod table;
 
 pub use colour::Colours;
+pub use names::brief_labels;
 pub use scale::{Scale, ScaleKind};
 pub use table::Table;
 

@@ -12,6 +12,8 @@ mod info;
 mod input;
 mod merge;
 mod output;
+mod plot;
+mod report;
 mod terminal;
 mod view;
 
@@ -58,6 +60,8 @@ subcommands! {
     convert::Convert,
     merge::Merge,
     diagnose::Diagnose,
+    report::Report,
+    plot::Plot,
 }
 
 fn main() -> ExitCode {

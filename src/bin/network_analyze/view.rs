@@ -71,7 +71,7 @@ enum Aggregate {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Spread {
+pub enum Spread {
     /// Equal differences, equal steps
     Linear,
     /// Equal ratios, equal steps
@@ -80,9 +80,9 @@ enum Spread {
 
 /// The ends of the colours, in seconds or in samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct ValueRange {
-    low: f64,
-    high: f64,
+pub struct ValueRange {
+    pub low: f64,
+    pub high: f64,
 }
 
 impl FromStr for ValueRange {
@@ -214,7 +214,7 @@ impl View {
 }
 
 /// The rank that a name or a number means. Names win, so that hosts may be called by numbers.
-fn find_rank(hosts: &Hosts, name: &str) -> Result<Rank, Failure> {
+pub fn find_rank(hosts: &Hosts, name: &str) -> Result<Rank, Failure> {
     let ranks = hosts.ranks();
     if let Some(rank) = (0..ranks).find(|&rank| hosts.label_of(rank) == name) {
         return Ok(rank);
