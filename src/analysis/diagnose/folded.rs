@@ -35,6 +35,11 @@ impl Square {
         &self.values[row * self.side..][..self.side]
     }
 
+    /// Subtracts another square.
+    pub fn subtract(&mut self, other: &Self) {
+        self.values.iter_mut().zip(&other.values).for_each(|(value, other)| *value -= other);
+    }
+
     /// All rows, to be changed.
     pub fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut [f32]> {
         self.values.par_chunks_mut(self.side.max(1))
@@ -85,6 +90,22 @@ impl Folded {
     /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.names.len()
+    }
+
+    /// Of the scatter of samples: deviation in units of the median, its logarithm. `None` where the run has no deviations
+    /// or all are 0.
+    pub fn read_scatter(run: &dyn Run, is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
+        if ![Statistic::Median, Statistic::Deviation].iter().all(|statistic| run.statistics().contains(statistic)) {
+            return Ok(None);
+        }
+        let mut folded = Self::read(run, Statistic::Deviation, is_left_out)?;
+        let median = Self::read(run, Statistic::Median, is_left_out)?;
+        for (scatter, time) in folded.mean.iter_mut().zip(&median.mean).chain(folded.half.iter_mut().zip(&median.half))
+        {
+            scatter.subtract(time);
+        }
+        let cells: usize = folded.mean.iter().map(|mean| mean.upper().count()).sum();
+        Ok((cells > 0).then_some(folded))
     }
 
     /// Of a statistic of `run`, without the ranks for which `is_left_out` (their hosts keep the others).
