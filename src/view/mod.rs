@@ -5,6 +5,7 @@
 
 pub mod bars;
 mod colour;
+pub mod diagnosis;
 pub mod heatmap;
 pub mod info;
 mod names;
