@@ -15,6 +15,7 @@ mod output;
 mod plot;
 mod report;
 mod terminal;
+mod topology_file;
 mod view;
 
 use std::process::ExitCode;
