@@ -1,15 +1,18 @@
-//! Which hosts are near each other, as somebody has written it down.
+//! Which hosts are near each other: as somebody has written it down, and as the data show it.
 //!
 //! In: the text of a file (Slurm's `topology.conf`, the output of `scontrol show topology`, a DOT graph) and the hosts of
-//! a run. Out: [`Topology`], groups of hosts by level.
+//! a run. Out: [`Topology`], groups of hosts by level. What the data say is in [`inferred`]; where the two disagree, in
+//! [`contradiction`].
 //!
 //! ```text
 //! text -> slurm        -+-> groups as they are written -> Topology (every level covers all hosts)
 //!      -> dot -> graph -+
 //! ```
 
+pub mod contradiction;
 mod dot;
 mod graph;
+pub mod inferred;
 mod slurm;
 
 use std::collections::{HashMap, HashSet};
