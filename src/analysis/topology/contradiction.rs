@@ -1,7 +1,7 @@
 //! Where the data contradict what a file says about who is near whom.
 //!
-//! In: the file's leaves and [`Inferred`]. Out: [`Contradiction`]s. A leaf is where most of its hosts are: that group of
-//! the data is its home. Names of groups do not matter, who is with whom does.
+//! In: the file's leaves and [`Inferred`]. Out: [`Contradiction`]s. A leaf is where most of its hosts are: that group
+//! of the data is its home. Names of groups do not matter, who is with whom does.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub enum Contradiction {
     },
 }
 
-/// All of them; none if the data agree with the file. `hosts`: of the run; `missing`: those that the file does not place.
+/// All of them; none if the data agree with the file. `hosts`: of the run; `missing`: not placed by the file.
 pub fn contradictions(leaves: &[Group], missing: &[usize], inferred: &Inferred, hosts: usize) -> Vec<Contradiction> {
     let group_of = inferred.group_of(hosts);
     let homes: Vec<Option<usize>> = leaves.iter().map(|leaf| home(leaf, &group_of, inferred)).collect();

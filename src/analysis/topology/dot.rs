@@ -182,8 +182,8 @@ impl<'a> Lexer<'a> {
         Ok(Some((line, token)))
     }
 
-    /// A name that goes on with what may not stand in one: Graphviz would make two names of `n.1` and of `10.0.0.1`, which
-    /// nobody means.
+    /// A name that goes on with what may not stand in one: Graphviz would make two names of `n.1` and of `10.0.0.1`,
+    /// which nobody means.
     fn unquoted<T>(&mut self, line: usize, begin: &str) -> Result<T, TopologyError> {
         let is_end = |c: char| c.is_whitespace() || "{}[]=;,:\"<>".contains(c);
         let text = format!("{begin}{}", self.take(self.rest.find(is_end).unwrap_or(self.rest.len())));

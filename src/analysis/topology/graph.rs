@@ -1,8 +1,8 @@
 //! Who shares a switch in a graph of hosts and switches.
 //!
-//! Nodes whose name, or the first word of whose label, is a host of the run are hosts; all others are switches. A switch
-//! next to a host is a leaf; the others' level is their distance from the leaves, and below them are the switches of the
-//! level before that they are joined to. Where no host has a switch next to it, clusters are the groups: so this
+//! Nodes whose name, or the first word of whose label, is a host of the run are hosts; all others are switches. A
+//! switch next to a host is a leaf; the others' level is their distance from the leaves, and below them are the switches
+//! of the level before that they are joined to. Where no host has a switch next to it, clusters are the groups: so this
 //! program's own graphs are drawn.
 
 use std::collections::{HashSet, VecDeque};
@@ -56,7 +56,7 @@ pub(super) fn levels(graph: &Graph, names: &Names) -> Vec<Vec<Group>> {
         levels.resize_with(levels.len().max(own + 1), Vec::new);
         levels[own].push(Group { name: graph.nodes[node].name.clone(), hosts: found[node].clone() });
         for &next in &near[node] {
-            // A node at the end of a single cable, or on the very switches of some host, is a host that is not in the run.
+            // At the end of a single cable, or on the very switches of some host: a host that is not in the run.
             let is_host = hosts[next].is_some() || near[next].len() == 1 || like_host.contains(&*near[next]);
             if level[next].is_none() && !is_host {
                 level[next] = Some(own + 1);
