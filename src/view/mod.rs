@@ -14,6 +14,7 @@ pub mod regions;
 pub mod report;
 mod scale;
 mod table;
+pub mod topology;
 
 pub use colour::Colours;
 pub use names::brief_labels;

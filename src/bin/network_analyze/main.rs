@@ -15,6 +15,8 @@ mod output;
 mod plot;
 mod report;
 mod terminal;
+mod topology;
+mod topology_file;
 mod view;
 
 use std::process::ExitCode;
@@ -60,6 +62,7 @@ subcommands! {
     convert::Convert,
     merge::Merge,
     diagnose::Diagnose,
+    topology::Topology,
     report::Report,
     plot::Plot,
 }
