@@ -134,6 +134,9 @@ impl Judgement {
     }
 }
 
+/// How many times as much it takes to be believed where structure is not understood.
+const CAUTION: f64 = 2.0;
+
 /// Pairs that may be as slow as half of a slow pair, both ways, before they are taken for structure that is not
 /// understood.
 const MOST_ALIKE: usize = 4;
@@ -158,7 +161,8 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     // What structure does, it does to both directions alike.
     let is_clear = |direction| fit.is_understood || direction != Direction::Both;
     let is_slow = |evidence: &Evidence| {
-        evidence.effect > floors.node && evidence.score > threshold && is_clear(evidence.direction)
+        let caution = if is_clear(evidence.direction) { 1.0 } else { CAUTION };
+        evidence.effect > caution * floors.node && evidence.score > caution * threshold
     };
     let nodes: Vec<Suspicion> = evidence
         .iter()
@@ -173,7 +177,10 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let candidates = links::find(&fit, &level, &bytes, &is_known);
     let candidates: Vec<_> = candidates
         .into_iter()
-        .filter(|found| found.by_chance < 1.0 - confidence && found.effect > floors.link && is_clear(found.direction))
+        .filter(|found| {
+            let caution = if is_clear(found.direction) { 1.0 } else { CAUTION };
+            found.by_chance < 1.0 - confidence && found.effect > caution * floors.link
+        })
         .collect();
     suspicions.extend(candidates.iter().filter(|found| is_single(&fit, found)).map(|found| Suspicion {
         kind: Kind::Link,
@@ -327,5 +334,5 @@ fn is_single(fit: &Fit, suspect: &links::Suspect) -> bool {
             alike += 1;
         }
     }
-    alike <= MOST_ALIKE
+    alike <= if fit.is_understood { MOST_ALIKE } else { 1 }
 }

@@ -183,16 +183,19 @@ fn fit_blocks(mean: Square, group: &[usize], groups: usize, patterns: &DMatrix<f
     fitted
 }
 
-/// Takes from the rest what the patterns explain of it. Wild values count as much as the wildest usual ones.
+/// Takes from the rest what the patterns explain of it.
 fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
     let hosts = patterns.nrows();
-    let limit = 4.0 * scatter_about_zero(&mut fitted.rest.upper().collect::<Vec<_>>());
-    let mut explained = DMatrix::zeros(hosts, hosts);
-    // What is missing, the diagonal among it, is filled in with what has been explained so far.
-    for _ in 0..3 {
+    let mut explained: DMatrix<f64> = DMatrix::zeros(hosts, hosts);
+    // What is missing, the diagonal among it, and what is wild is filled in with what has been explained so far.
+    for _ in 0..FILLINGS {
+        let mut departures: Vec<f64> =
+            fitted.rest.upper_pairs().map(|(i, j, value)| value - explained[(i, j)]).collect();
+        let limit = WILD_DEPARTURE * scatter_about_zero(&mut departures);
         let filled = DMatrix::from_fn(hosts, hosts, |i, j| {
             let value = fitted.rest.at(i, j);
-            if value.is_nan() { explained[(i, j)] } else { value.clamp(-limit, limit) }
+            let is_usual = (value - explained[(i, j)]).abs() <= limit;
+            if is_usual { value } else { explained[(i, j)] }
         });
         explained = patterns * (patterns.transpose() * filled * patterns) * patterns.transpose();
     }
@@ -200,6 +203,12 @@ fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
         row.iter_mut().enumerate().for_each(|(j, value)| *value -= explained[(i, j)] as f32);
     });
 }
+
+/// How often missing and wild values are filled in before patterns are believed.
+const FILLINGS: usize = 8;
+
+/// Departure from what patterns explain, in units of the usual one, from which on a value is wild.
+const WILD_DEPARTURE: f64 = 4.0;
 
 fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Common {
     let hosts = group.len();
