@@ -131,8 +131,8 @@ impl Readings {
 }
 
 /// All slow pairs, those that are least likely by chance first. `is_known[host]`: the host is slow by itself.
-/// `level`: median time, seconds, `[length]`; `bytes`: `[length]`.
-pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool]) -> Vec<Suspect> {
+/// `level`: median time, seconds, `[length]`; `bytes`: `[length]`; `partners`: least partners of each end.
+pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool], partners: usize) -> Vec<Suspect> {
     let hosts = fit.hosts();
     let lengths = fit.lengths.len();
     let (each, one_way) = (Readings::of(fit, Reading::of_each), Readings::of(fit, Reading::of_one_way));
@@ -159,10 +159,14 @@ pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool]) -> Vec<S
         let other = if found.pair == (i, j) { &back.1 } else { &there.1 };
         Some(found.with_other_way(other))
     };
-    let mut suspects: Vec<Suspect> = (0..hosts)
-        .into_par_iter()
-        .filter(|i| !is_known[*i])
-        .flat_map_iter(|i| (i + 1..hosts).filter(|j| !is_known[*j]).filter_map(move |j| of_pair(i, j)))
+    // With few partners, a host's own effect is not known well enough to be told from a pair's.
+    let partners = partners.min(hosts - 1);
+    let is_judged = |host: &usize| !is_known[*host] && fit.cells.iter().any(|cells| cells[*host] >= partners);
+    let judged: Vec<usize> = (0..hosts).filter(is_judged).collect();
+    let mut suspects: Vec<Suspect> = judged
+        .par_iter()
+        .enumerate()
+        .flat_map_iter(|(n, &i)| judged[n + 1..].iter().filter_map(move |&j| of_pair(i, j)))
         .collect();
     suspects.sort_by(|a, b| a.by_chance.total_cmp(&b.by_chance));
     suspects

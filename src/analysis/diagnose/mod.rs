@@ -28,7 +28,8 @@ mod retests;
 mod robust;
 mod uplinks;
 
-pub use findings::{Agreement, AtLength, Finding, RetestVerdict};
+pub use accuse::Agreement;
+pub use findings::{AtLength, Finding, RetestVerdict};
 
 use accuse::Floors;
 use folded::Folded;
