@@ -46,6 +46,14 @@ pub struct Diagnose {
     /// Form of the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Write the JSON document into a file as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Replace an existing file
+    #[arg(long, requires = "json")]
+    force: bool,
 }
 
 impl Diagnose {
@@ -63,6 +71,11 @@ impl Diagnose {
         let groups = file.map(|file| Ok(group_of_host(&file.of(hosts)?, hosts))).transpose()?;
         let diagnosis = judge(&runs, self.confidence, groups)?;
         let explained = self.explain.as_deref().map(|name| number(&diagnosis, name)).transpose()?;
+        if let Some(path) = &self.json {
+            let document = view::diagnosis::document(&diagnosis);
+            let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
+            output::write_file(path, self.force, |out| Ok(writeln!(out, "{text}")?))?;
+        }
         match (self.format, explained) {
             (Format::Json, _) => output::print_json(&view::diagnosis::document(&diagnosis))?,
             (Format::Text, None) => output::print(|out| view::diagnosis::write(&diagnosis, out))?,

@@ -15,6 +15,7 @@ use netmatrix::{
     store,
     view::report::{Page, Section},
 };
+use tempfile::NamedTempFile;
 
 use super::{
     failure::{Failure, Outcome},
@@ -49,8 +50,8 @@ pub struct Report {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     statistics: Vec<Statistic>,
 
-    /// Show what `network_analyze diagnose --format json` said, instead of judging again: about the first run, and those
-    /// that it was judged with; once more for the next run that it does not judge, and so on
+    /// Show what `network_analyze diagnose --json` wrote, instead of judging again: about the first run, and those that it
+    /// was judged with; once more for the next run that it does not judge, and so on
     #[arg(long, value_name = "FILE")]
     diagnosis: Vec<PathBuf>,
 
@@ -74,6 +75,9 @@ pub struct Report {
 
 /// Values of all five statistics beyond which only two are kept unless others are asked for.
 const MANY_VALUES: usize = 40_000_000;
+
+/// Most runs that the heading names.
+const MOST_NAMES: usize = 4;
 
 /// A run of the page.
 struct Opened {
@@ -117,6 +121,8 @@ impl Report {
         let topology = self.topology.as_deref().map(TopologyFile::open).transpose()?;
         let mut opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
         let statistics = self.statistics(&opened)?;
+        // Judging may take a while: whether the page can be written is known before.
+        let file = self.create()?;
         let verdicts = self.verdicts(&mut opened)?;
         let inferred: Vec<_> = (0..opened.len()).map(|number| verdicts.groups(number, &opened[number])).collect();
         let base = self.compare.is_some().then_some(self.runs.len());
@@ -134,7 +140,7 @@ impl Report {
         });
         let sections = sections.collect();
         let page = Page { title: self.title(&opened), diagnoses: verdicts.documents, sections };
-        self.write(&page)?;
+        self.write(&page, file)?;
         Ok(exit::SUCCESS)
     }
 
@@ -155,7 +161,9 @@ impl Report {
 
     fn title(&self, opened: &[Opened]) -> String {
         let names: Vec<_> = opened[..self.runs.len()].iter().map(|opened| opened.name.as_str()).collect();
-        self.title.clone().unwrap_or_else(|| format!("network_test: {}", names.join(", ")))
+        let (told, rest) = names.split_at(names.len().min(MOST_NAMES));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        self.title.clone().unwrap_or_else(|| format!("network_test: {}{more}", told.join(", ")))
     }
 
     /// Those that were asked for, else as many as a page of reasonable size has room for.
@@ -177,14 +185,20 @@ impl Report {
         Ok(Statistic::all().collect())
     }
 
-    /// Into a file beside the wanted one, which takes its name when it is complete.
-    fn write(&self, page: &Page) -> Result<(), Failure> {
+    fn cannot_write(&self, error: io::Error) -> Failure {
+        Failure::Files(anyhow::Error::new(error).context(format!("cannot write `{}`", self.output.display())))
+    }
+
+    /// A file beside the wanted one, which takes its name when it is complete.
+    fn create(&self) -> Result<NamedTempFile, Failure> {
+        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().suffix(".html.part").tempfile_in(folder);
+        file.map_err(|error| self.cannot_write(error))
+    }
+
+    fn write(&self, page: &Page, mut file: NamedTempFile) -> Result<(), Failure> {
         let path = &self.output;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let cannot = |error: io::Error| {
-            Failure::Files(anyhow::Error::new(error).context(format!("cannot write `{}`", path.display())))
-        };
-        let mut file = tempfile::Builder::new().suffix(".html.part").tempfile_in(folder).map_err(cannot)?;
+        let cannot = |error: io::Error| self.cannot_write(error);
         let mut out = BufWriter::new(file.as_file_mut());
         page.write(&mut out).map_err(Failure::files)?;
         out.flush().map_err(cannot)?;

@@ -58,7 +58,7 @@ impl Verdicts {
     }
 
     /// What files say. Each is about the first run that those before it leave, and the further ones that it was judged
-    /// with.
+    /// with; one that says that nothing can be judged names no runs, and is about all that are left.
     pub fn told(files: &[PathBuf], runs: &[Opened]) -> Result<Self, Failure> {
         let (given, count) = (files.len(), runs.len());
         if given > count {
@@ -77,6 +77,9 @@ impl Verdicts {
                 return Err(Failure::files(misplaced(path, &document["run"], &runs[first])));
             }
             of_run[first] = Some(documents.len());
+            if document["run"].is_null() && document["verdict"] == "invalid" {
+                of_run.iter_mut().filter(|run| run.is_none()).for_each(|run| *run = Some(documents.len()));
+            }
             for judged in document["further_runs"].as_array().into_iter().flatten() {
                 let own = (0..count).find(|run| of_run[*run].is_none() && is_about(judged, &runs[*run]));
                 own.into_iter().for_each(|run| of_run[run] = Some(documents.len()));
