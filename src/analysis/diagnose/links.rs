@@ -99,10 +99,11 @@ impl Chance {
         Self { largest, cells }
     }
 
-    /// The share of cells that depart by `low..high`, never nothing (half a cell: Jeffreys' estimate).
+    /// The share of cells that depart by `low..high` beside the one that is asked about, never nothing (half a cell:
+    /// Jeffreys' estimate).
     fn between(&self, low: f64, high: f64) -> f64 {
         let above = |limit: f64| self.largest.partition_point(|rest| *rest > limit) as f64;
-        ((above(low) - above(high)).max(0.0) + 0.5) / self.cells.max(1.0)
+        ((above(low) - above(high) - 1.0).max(0.0) + 0.5) / self.cells.max(1.0)
     }
 }
 
