@@ -135,7 +135,7 @@ fn score(case: &Case, seed: u64, document: &Value, verbose: bool) -> Tally {
     let lengths = netmatrix::record::Run::lengths(&case.run).len();
     let class = format!(
         "CLASS {} {}",
-        if case.missing > 0.3 { "missing" } else { "whole" },
+        if case.missing > 0.3 { if case.is_by_pair { "missing" } else { "missing-cells" } } else { "whole" },
         if lengths == 1 { "single" } else { "several" }
     );
     let what = format!(

@@ -283,7 +283,7 @@ fn host_effects(
     let small = uplinks::polished(fit);
     let of_length = |length: usize| {
         let of = &fit.lengths[length];
-        let error = |noise: f64, host: usize| match fit.cells[length][host] {
+        let error = |noise: f64, cells: &[usize], host: usize| match cells[host] {
             cells if cells < least => f64::INFINITY,
             // The variance of a median; that of the group's middle, from which an effect counts, comes to it.
             cells => {
@@ -304,8 +304,8 @@ fn host_effects(
         Effects {
             common,
             side,
-            common_error: (0..fit.hosts()).map(|host| error(of.noise, host)).collect(),
-            side_error: (0..fit.hosts()).map(|host| error(of.side_noise, host)).collect(),
+            common_error: (0..fit.hosts()).map(|host| error(of.noise, &fit.cells[length], host)).collect(),
+            side_error: (0..fit.hosts()).map(|host| error(of.side_noise, &fit.side_cells[length], host)).collect(),
         }
     };
     (0..fit.lengths.len()).map(of_length).collect()

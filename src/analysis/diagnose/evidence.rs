@@ -92,14 +92,12 @@ pub fn weigh(effects: &[Effects]) -> Vec<Evidence> {
         };
         let combined: Vec<_> = (0..hosts).map(of).collect();
         // Hosts of a real machine differ by more than noise, and structure is never known exactly.
-        let spread = |part: &dyn Fn(&((f64, f64), (f64, f64))) -> (f64, f64)| {
-            let mut scores: Vec<f64> =
-                combined.iter().map(part).filter(|(_, error)| error.is_finite()).map(|(v, e)| v / e).collect();
-            let middle = median(&mut scores);
-            (if middle.is_nan() { 0.0 } else { middle }, scatter(&mut scores).max(1.0))
+        let spread = |scores: &mut dyn Iterator<Item = f64>| {
+            let mut scores: Vec<f64> = scores.filter(|score| score.is_finite()).collect();
+            scatter(&mut scores).max(1.0)
         };
-        let (_, common_spread) = spread(&|both| both.0);
-        let (_, side_spread) = spread(&|both| both.1);
+        let common_spread = spread(&mut combined.iter().map(|((value, error), _)| value / error));
+        let side_spread = spread(&mut combined.iter().map(|(_, (value, error))| value / error));
         for (host, &((common, common_error), (side, side_error))) in combined.iter().enumerate() {
             let evidence = judge((common, common_error * common_spread), (side, side_error * side_spread), range);
             if evidence.score > best[host].score {

@@ -84,6 +84,8 @@ pub struct Folded {
     /// What tells them apart: half the difference of their `ln(time / level)`, row minus column; antisymmetric;
     /// `[length]`. Missing where one direction is.
     pub half: Vec<Square>,
+    /// Source and destination of pairs that were measured in this direction only, whose mean is no mean; `[length]`.
+    pub one_way: Vec<Vec<(usize, usize)>>,
 }
 
 impl Folded {
@@ -112,7 +114,7 @@ impl Folded {
     pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
         let hosts = &run.header().hosts;
         let count = hosts.count();
-        let (mut level, mut mean, mut half) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut level, mut mean, mut half, mut one_way) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut values = vec![f64::NAN; run.ranks() * run.ranks()];
         for index in 0..run.lengths().len() {
             run.read_rows(statistic, index, 0..run.ranks(), &mut values)?;
@@ -121,15 +123,16 @@ impl Folded {
             level.push(middle);
             mean.push(of_both);
             half.push(of_one);
+            one_way.push(measured_one_way(&logarithms));
         }
-        Ok(Self { names: hosts.names().to_vec(), lengths: run.lengths().to_vec(), level, mean, half })
+        Ok(Self { names: hosts.names().to_vec(), lengths: run.lengths().to_vec(), level, mean, half, one_way })
     }
 
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they share
     /// no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
         let mut relative =
-            Self { names: self.names.clone(), lengths: vec![], level: vec![], mean: vec![], half: vec![] };
+            Self { names: self.names.clone(), lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
         for (index, length) in self.lengths.iter().enumerate() {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
@@ -141,6 +144,7 @@ impl Folded {
             };
             relative.mean.push(difference(&self.mean[index], &base.mean[other]));
             relative.half.push(difference(&self.half[index], &base.half[other]));
+            relative.one_way.push(self.one_way[index].clone());
         }
         (!relative.lengths.is_empty()).then_some(relative)
     }
@@ -177,6 +181,12 @@ fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> (f64, Square) {
     let middle = *present.select_nth_unstable_by(half, f32::total_cmp).1;
     square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
     (f64::from(middle).exp(), square)
+}
+
+/// Pairs that were measured in this direction only.
+fn measured_one_way(logarithms: &Square) -> Vec<(usize, usize)> {
+    let pairs = (0..logarithms.side()).flat_map(|i| (0..logarithms.side()).map(move |j| (i, j)));
+    pairs.filter(|&(i, j)| !logarithms.at(i, j).is_nan() && logarithms.at(j, i).is_nan()).collect()
 }
 
 /// What both directions have in common, and what tells them apart.

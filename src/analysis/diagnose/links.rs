@@ -155,8 +155,17 @@ pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool], partners
         }
         let of_each = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &each);
         let alone = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &one_way);
-        let both = (of_each(&there.1, i, j), of_each(&back.1, j, i));
-        let found = combine((i, j), both, (alone(&there.3, i, j), alone(&back.3, j, i)), pairs)?;
+        // A direction that was not measured says nothing.
+        let measured = (!fit.one_way.contains(&(j, i)), !fit.one_way.contains(&(i, j)));
+        let both = (
+            of_each(&there.1, i, j).filter(|_| measured.0),
+            of_each(&back.1, j, i).filter(|_| measured.1),
+        );
+        let one = (alone(&there.3, i, j).filter(|_| measured.0), alone(&back.3, j, i).filter(|_| measured.1));
+        let found = combine((i, j), both, one, pairs)?;
+        if !(measured.0 && measured.1) {
+            return Some(found);
+        }
         let other = if found.pair == (i, j) { &back.1 } else { &there.1 };
         Some(found.with_other_way(other))
     };

@@ -11,6 +11,8 @@
 //! the first line only. Both are fitted by alternating medians (Tukey's median polish), with the blocks beside rows and
 //! columns.
 
+use std::collections::HashSet;
+
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
@@ -60,6 +62,10 @@ pub struct Fit {
     pub side_rest: Vec<Square>,
     /// Cells of every host at every length, `[length][host]`: partners for which the mean is there.
     pub cells: Vec<Vec<usize>>,
+    /// Partners for which both directions are there, `[length][host]`.
+    pub side_cells: Vec<Vec<usize>>,
+    /// Source and destination of pairs that were measured in this direction only, at any length.
+    pub one_way: HashSet<(usize, usize)>,
 }
 
 impl Fit {
@@ -72,11 +78,21 @@ impl Fit {
             None => infer(&folded),
         };
         let sides: Vec<Side> = folded.half.into_par_iter().map(fit_sides).collect();
+        let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
+        let mut mean = folded.mean;
+        for ((mean, side), one_way) in mean.iter_mut().zip(&sides).zip(&folded.one_way) {
+            // What a host sends slower than it receives cancels out where both directions are there.
+            for &(from, to) in one_way {
+                let value = mean.at(from, to) - (side.effect[from] - side.effect[to]);
+                mean.set(from, to, value);
+                mean.set(to, from, value);
+            }
+        }
         let groups = group.iter().max().map_or(1, |last| last + 1);
         let hosts = group.len();
-        let lengths = folded.mean.len();
+        let lengths = mean.len();
         let of_length = |length: usize| &patterns[length * patterns.len() / lengths];
-        let fitted = folded.mean.into_par_iter().enumerate();
+        let fitted = mean.into_par_iter().enumerate();
         let fitted: Vec<_> = fitted.map(|(length, mean)| fit_blocks(mean, &group, groups, of_length(length))).collect();
         let mut fit = Self {
             group,
@@ -86,10 +102,13 @@ impl Fit {
             rest: Vec::new(),
             side_rest: Vec::new(),
             cells: Vec::new(),
+            side_cells: Vec::new(),
+            one_way,
         };
         for (common, side) in fitted.into_iter().zip(sides) {
-            let count = |host| common.rest.row(host).iter().filter(|value| !value.is_nan()).count();
-            fit.cells.push((0..hosts).map(count).collect());
+            let count = |square: &Square, host| square.row(host).iter().filter(|value| !value.is_nan()).count();
+            fit.cells.push((0..hosts).map(|host| count(&common.rest, host)).collect());
+            fit.side_cells.push((0..hosts).map(|host| count(&side.rest, host)).collect());
             fit.lengths.push(LengthFit {
                 block: common.block,
                 common: common.effect,

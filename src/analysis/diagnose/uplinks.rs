@@ -38,13 +38,13 @@ pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
                     .map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()))
                     .collect();
                 let middle = median(&mut side.clone());
-                let error = |noise: f64, hosts: &[usize]| {
-                    let cells: usize = hosts.iter().map(|host| fit.cells[length][*host]).sum();
+                let error = |noise: f64, cells: &[usize], hosts: &[usize]| {
+                    let cells: usize = hosts.iter().map(|host| cells[*host]).sum();
                     (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
                 };
                 Effects {
-                    common_error: members.iter().map(|hosts| error(of.noise, hosts)).collect(),
-                    side_error: members.iter().map(|hosts| error(of.side_noise, hosts)).collect(),
+                    common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
+                    side_error: members.iter().map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts)).collect(),
                     common,
                     side: side.into_iter().map(|value| value - middle).collect(),
                 }
