@@ -166,7 +166,7 @@ fn fit_sides(mut half: Square) -> Side {
     half.rows_mut().enumerate().for_each(|(i, row)| {
         row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] - other) as f32);
     });
-    let noise = scatter_about_zero(&mut half.upper().collect::<Vec<_>>()).max(LEAST_NOISE);
+    let noise = noise_of(&half, hosts);
     Side { effect, noise, rest: half }
 }
 
@@ -223,6 +223,17 @@ fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
     });
 }
 
+/// Standard deviation of the noise, from a rest that was left by taking so many numbers from it.
+fn noise_of(rest: &Square, taken: usize) -> f64 {
+    let mut values: Vec<f64> = rest.upper().collect();
+    let count = values.len() as f64;
+    let free = (count - taken as f64).max(LEAST_FREE * count).max(1.0);
+    (scatter_about_zero(&mut values) * (count / free).sqrt()).max(LEAST_NOISE)
+}
+
+/// Share of the values that say something about noise at least, however many numbers were taken from them.
+const LEAST_FREE: f64 = 0.2;
+
 /// How often missing and wild values are filled in before patterns are believed.
 const FILLINGS: usize = 8;
 
@@ -274,7 +285,7 @@ fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Common {
             *value -= (block[group[i] * groups + group[j]] + effect[i] + effect[j]) as f32;
         }
     });
-    let noise = scatter_about_zero(&mut mean.upper().collect::<Vec<_>>()).max(LEAST_NOISE);
+    let noise = noise_of(&mean, hosts + block.iter().filter(|block| !block.is_nan()).count() / 2);
     Common { block, effect, noise, rest: mean }
 }
 
