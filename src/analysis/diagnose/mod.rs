@@ -6,7 +6,7 @@ pub mod folded;
 mod links;
 pub mod model;
 mod ranks;
-mod robust;
+pub(super) mod robust;
 mod uplinks;
 
 use crate::{
