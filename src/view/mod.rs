@@ -5,6 +5,7 @@
 
 pub mod bars;
 mod colour;
+pub mod comparison;
 pub mod heatmap;
 pub mod info;
 mod names;
