@@ -70,11 +70,11 @@ impl View<'_> {
         )?;
         for (name, hosts) in [("new hosts", &comparison.new_hosts), ("lost", &comparison.lost_hosts)] {
             if !hosts.is_empty() {
-                writeln!(out, "{name:<9} {}: {}", hosts.len(), hostlist::compress(hosts))?;
+                writeln!(out, "{name:<9} {}: {}", hosts.len(), list(hosts))?;
             }
         }
         for moved in &comparison.moved {
-            let (from, to) = (hostlist::compress(&moved.from), hostlist::compress(&moved.to));
+            let (from, to) = (list(&moved.from), list(&moved.to));
             writeln!(out, "moved     {} was near {from} and is near {to}: another switch?", moved.host)?;
         }
         for notice in &comparison.notices {
@@ -240,7 +240,14 @@ fn described(side: Side) -> String {
     let hosts = &side.header.hosts;
     let created = &side.header.provenance.created;
     let created = if created.is_empty() { String::new() } else { format!("{created}, ") };
-    format!("{} ({created}{} hosts: {})", side.name, hosts.count(), hostlist::compress(hosts.names()))
+    format!("{} ({created}{} hosts: {})", side.name, hosts.count(), list(hosts.names()))
+}
+
+/// Names in order: the order of ranks says nothing here.
+fn list(names: &[String]) -> String {
+    let mut names = names.to_vec();
+    names.sort();
+    hostlist::compress(&names)
 }
 
 /// `12 %`, with a digit where that matters.
@@ -307,7 +314,7 @@ fn headline(change: &Change) -> String {
                 Direction::Receive => "the way into",
             };
             let others = if change.direction == Direction::Both { " and all others" } else { "" };
-            format!("{toward} {}{others} is {amount}", hostlist::compress(hosts))
+            format!("{toward} {}{others} is {amount}", list(hosts))
         }
         (Subject::Pairs(pairs), _) => format!("{} are {amount}", name(pairs)),
         (_, hosts) => format!("{} {does} {amount}", hosts.join(", ")),
