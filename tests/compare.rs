@@ -597,6 +597,45 @@ fn slower_pairs_inside_hosts_are_told() {
 }
 
 #[test]
+fn two_slow_hosts_do_not_make_their_own_pair_faster() {
+    let mut machine = small();
+    machine.leaf = (0..16).map(|host| if host < 2 { 1 } else { 0 }).collect();
+    let new = day(&machine, 2, Some(Planted::Uplink(1, 1.3)));
+    let place = Place::with(&[("before", &day(&machine, 1, None)), ("after", &new)]);
+    let document = place.compare(&["before", "after", "--format", "json"]).document(exit::FINDINGS);
+    let findings = document["findings"].as_array().unwrap();
+    assert!(!findings.is_empty() && findings.iter().all(|finding| finding["change"] == "slower"), "{document:#}");
+}
+
+#[test]
+fn missing_cells_are_nobodys_fault() {
+    let sampled = |seed: u64, planted| {
+        let full = day(&small(), seed, planted);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut run = MemoryRun::with_statistics(full.header().clone(), full.statistics().to_vec());
+        let ranks = full.ranks();
+        for (index, length) in full.lengths().iter().enumerate() {
+            let mut cells = full.cells(index).to_vec();
+            for (a, b) in (0..ranks).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                // Of one length nothing is there.
+                if index == 1 || rng.random_bool(0.3) {
+                    cells[a * ranks + b] = Cell::missing(State::NotScheduled);
+                    cells[b * ranks + a] = Cell::missing(State::NotScheduled);
+                }
+            }
+            run.push(*length, cells);
+        }
+        run
+    };
+    let slow = sampled(3, Some(Planted::Node(9, Direction::Both, 1.2)));
+    let place = Place::with(&[("base", &sampled(1, None)), ("same", &sampled(2, None)), ("slow", &slow)]);
+    assert!(place.compare(&["base", "same"]).ends(exit::SUCCESS).starts_with("UNCHANGED"));
+    let document = place.compare(&["base", "slow", "--format", "json"]).document(exit::FINDINGS);
+    assert_eq!(document["findings"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(document["findings"][0]["hosts"], serde_json::json!(["node010"]));
+}
+
+#[test]
 fn lengths_that_are_near_each_other_are_joined_and_others_are_refused() {
     let machine = small();
     let place = |new: &[u64], planted| {

@@ -8,6 +8,7 @@ use crate::{
     analysis::diagnose::{
         Direction,
         folded::{Folded, Square},
+        model::Fit,
         robust::{median_of, scatter_about_zero},
     },
     record::Statistic,
@@ -38,6 +39,8 @@ pub(super) struct Describer<'a> {
     pub change: &'a Folded,
     /// The same without what many pairs have in common.
     pub rest: &'a Folded,
+    /// What hosts explain of `rest`, and what is left.
+    pub fit: &'a Fit,
     /// What all pairs have in common, `[length]`.
     pub shift: Vec<f64>,
     /// Of the base run, `[host]`.
@@ -81,6 +84,13 @@ impl Describer<'_> {
         }
     }
 
+    /// Whether a pair changed in the direction of `sign` by itself, not only beside its hosts: the pair of two slow hosts that
+    /// are not slow toward each other has not become faster.
+    pub fn has_changed(&self, (i, j): (usize, usize), (first, last): (usize, usize), sign: f64, floor: f64) -> bool {
+        let change = |length: usize| sign * (self.change.from_to(length, i, j) - self.shift[length]);
+        median_of((first..=last).map(change), &mut Vec::new()) > floor
+    }
+
     /// The ordered pairs that a finding is about.
     fn pairs(&self, found: &Found) -> Vec<(usize, usize)> {
         let count = self.change.hosts();
@@ -103,12 +113,12 @@ impl Describer<'_> {
 
     /// Standard deviation of what is left of a pair, one direction, in the middle of a range of lengths.
     fn noise(&self, (first, last): (usize, usize)) -> f64 {
-        let hosts = self.rest.hosts();
+        let hosts = self.fit.hosts();
         let of_row = |i: usize| {
             let mut scratch = Vec::new();
-            let row = (0..hosts)
-                .map(|j| median_of((first..=last).map(|length| self.rest.from_to(length, i, j)), &mut scratch));
-            row.filter(|value| !value.is_nan()).collect::<Vec<_>>()
+            let middle =
+                |j: usize| median_of((first..=last).map(|length| self.fit.rest_from_to(length, i, j)), &mut scratch);
+            (0..hosts).map(middle).filter(|value| !value.is_nan()).collect::<Vec<_>>()
         };
         scatter_about_zero(&mut (0..hosts).into_par_iter().flat_map_iter(of_row).collect::<Vec<_>>())
     }

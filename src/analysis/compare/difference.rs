@@ -3,6 +3,8 @@
 //! In: two runs as the detector sees them ([`Folded`]). Out: their difference in the same form, so that whoever names
 //! what is slow in a run can name what became slow.
 
+use rayon::prelude::*;
+
 use crate::{
     analysis::diagnose::folded::{Folded, Square},
     record::{BoxError, Run, State, Statistic},
@@ -127,13 +129,11 @@ fn subtract(base: &Folded, new: &Folded) -> Folded {
 
 /// Adds a number to every value.
 pub(super) fn add(square: &mut Square, number: f64) {
-    use rayon::prelude::*;
     square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value += number as f32));
 }
 
 /// The same change seen from the other side: what became faster is slow in it.
 pub(super) fn negated(change: &Folded, level: &[f64]) -> Folded {
-    use rayon::prelude::*;
     let mut other = Folded { level: level.to_vec(), ..change.clone() };
     for square in other.mean.iter_mut().chain(&mut other.half) {
         square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value = -*value));

@@ -21,8 +21,9 @@ pub use join::JoinedLength;
 use crate::{
     analysis::diagnose::{
         Direction, Kind,
-        accuse::{self, Floors},
+        accuse::{self, Floors, Judgement},
         evidence,
+        folded::Folded,
         model::Fit,
     },
     plan::Mode,
@@ -295,7 +296,9 @@ impl Comparing<'_> {
         let inside = InsideHosts::of(self.base, self.new, self.settings.statistic, self.joined)?;
         let mut rest = self.difference.change.clone();
         let shifts = Shifts::take(&mut rest, &group, self.share(), self.floor());
+        let judgements = self.judge(&rest);
         let describer = Describer {
+            fit: &judgements[0].1.fit,
             base: &self.difference.base,
             change: &self.difference.change,
             rest: &rest,
@@ -309,7 +312,7 @@ impl Comparing<'_> {
             silent.iter().map(|host| changes::silent(&self.difference.base, *host)).collect();
         findings.extend(of_pairs);
         findings.extend(inside.iter().flat_map(|inside| self.of_inside(inside)));
-        findings.extend(self.of_hosts(&shifts, &describer));
+        findings.extend(self.of_hosts(&shifts, &judgements, &describer));
         // The sort is stable: what explains more stays first.
         findings.sort_by_key(|change| !change.is_slower);
         comparison.verdict = match findings.first() {
@@ -404,8 +407,19 @@ impl Comparing<'_> {
         self.ranges(&inside.shift, self.joined.shared.len()).into_iter().map(describe).collect()
     }
 
+    /// Who is to blame for what became slower (sign 1), and for what became faster (sign -1).
+    fn judge(&self, rest: &Folded) -> [(f64, Judgement); 2] {
+        let floor = self.floor();
+        let usual = Floors::OF_TIMES;
+        let floors = Floors { node: floor, group: floor, link: usual.link.max(floor) };
+        // Common changes are taken out, so that a difference has no structure.
+        let one_group = vec![0; self.joined.shared.len()];
+        let judge = |seen: Folded| accuse::judge(seen, Some(&one_group), self.share(), floors);
+        [(1.0, judge(rest.clone())), (-1.0, judge(difference::negated(rest, &self.difference.new.level)))]
+    }
+
     /// Groups, hosts and links.
-    fn of_hosts(&self, shifts: &Shifts, describer: &Describer) -> Vec<Change> {
+    fn of_hosts(&self, shifts: &Shifts, judgements: &[(f64, Judgement)], describer: &Describer) -> Vec<Change> {
         let groups = shifts.groups.iter().map(|group| {
             let evidence = &group.evidence;
             describer.describe(&Found {
@@ -418,23 +432,18 @@ impl Comparing<'_> {
             })
         });
         let mut changes: Vec<Change> = groups.collect();
-        let floor = self.floor();
-        let usual = Floors::OF_TIMES;
-        let floors = Floors { node: floor, group: floor, link: usual.link.max(floor) };
-        // Common changes are taken out, so that a difference has no structure.
-        let one_group = vec![0; self.joined.shared.len()];
-        for sign in [1.0, -1.0] {
-            let seen = match sign > 0.0 {
-                true => describer.rest.clone(),
-                false => difference::negated(describer.rest, &self.difference.new.level),
-            };
-            let judgement = accuse::judge(seen, Some(&one_group), self.share(), floors);
+        for (sign, judgement) in judgements {
             for found in &judgement.suspicions {
                 let subject = match found.kind {
                     Kind::Link => Subject::Link,
                     Kind::Group => Subject::Group,
                     Kind::Node | Kind::Rank => Subject::Host,
                 };
+                if let (Subject::Link, &[i, j]) = (subject, &found.hosts[..])
+                    && !describer.has_changed((i, j), found.range, *sign, self.floor())
+                {
+                    continue;
+                }
                 changes.push(describer.describe(&Found {
                     subject,
                     hosts: &found.hosts,
