@@ -43,6 +43,8 @@ pub struct Case {
     pub hosts: usize,
     /// Standard deviation of the noise of a cell, as a share of its time.
     pub noise: f64,
+    /// Share of pairs of hosts that were not measured.
+    pub missing: f64,
     /// Leaf switch, `[host]`.
     pub leaf: Vec<usize>,
     /// What was measured.
@@ -177,6 +179,8 @@ impl Draw {
             shape: self.fabric.shape,
             hosts: self.fabric.hosts(),
             noise: self.noise,
+            missing: missing.iter().flatten().filter(|is_missing| **is_missing).count() as f64
+                / (self.fabric.hosts() * (self.fabric.hosts() - 1)) as f64,
             leaf: self.fabric.leaf.clone(),
             run,
         }
@@ -250,7 +254,9 @@ impl Draw {
             kinds.push("rank");
         }
         let mut faults = Vec::new();
-        while faults.len() < count && free.len() >= 4 {
+        let mut tries = 0;
+        while faults.len() < count && free.len() >= 4 && tries < 40 {
+            tries += 1;
             let kind = *kinds.choose(&mut self.rng).unwrap();
             let fault = match kind {
                 "group" => {
@@ -272,6 +278,9 @@ impl Draw {
                 }
                 _ => self.fault(kind, vec![free[0]], None),
             };
+            if !self.can_be_told(&fault.planted, missing) {
+                continue;
+            }
             let used: Vec<String> = fault.planted.hosts.clone();
             free.retain(|host| !used.contains(&self.hosts.names()[*host]));
             // One group at a time: with two out of three nobody could say which is the healthy one.
@@ -283,7 +292,44 @@ impl Draw {
         faults
     }
 
-    /// A fault of these hosts that can be told from noise at all: sizes and parts are drawn with that in mind.
+    /// Whether somebody who knows the network's structure exactly could tell the fault from noise and from single disturbed
+    /// cells: others are not planted, because nobody could name them.
+    fn can_be_told(&self, planted: &Planted, missing: &[Vec<bool>]) -> bool {
+        if planted.part == "jitter" {
+            return true;
+        }
+        // Of a usual pair; what a fault of one part does to the sum.
+        let effects: Vec<f64> = self
+            .lengths
+            .iter()
+            .map(|&length| {
+                let (latency, transfer) = (2e-6, length as f64 / 9e9);
+                let share = match planted.part {
+                    "latency" => latency / (latency + transfer),
+                    "bandwidth" => transfer / (latency + transfer),
+                    _ => 1.0,
+                };
+                (1.0 + 0.75 * (planted.factor - 1.0) * share).ln()
+            })
+            .collect();
+        let number = |name: &String| self.hosts.names().iter().position(|host| host == name).unwrap();
+        let first = number(&planted.hosts[0]);
+        let partners = missing[first].iter().filter(|is_missing| !**is_missing).count() - 1;
+        let sides = if planted.direction == "both" { 2.0 } else { 1.0 };
+        match planted.kind {
+            "link" => {
+                let seen = effects.iter().filter(|effect| **effect > 5.0 * self.noise).count();
+                seen >= if planted.direction == "both" { 2 } else { 3 }
+            }
+            "group" => effects.iter().any(|effect| *effect > 0.08_f64.max(2.0 * self.noise)) && partners > 8,
+            _ => {
+                let squares: f64 = effects.iter().map(|effect| effect * effect).sum();
+                partners > 6 && (squares * sides * partners as f64).sqrt() > 8.0 * 1.2533 * self.noise
+            }
+        }
+    }
+
+    /// A fault of these hosts.
     fn fault(&mut self, kind: &'static str, hosts: Vec<usize>, rank: Option<usize>) -> Fault {
         let rng = &mut self.rng;
         let is_one_way = rng.random_bool(0.5);
@@ -299,8 +345,6 @@ impl Draw {
         if kind == "node" && rng.random_bool(0.12) {
             part = "jitter";
             factor = *[3.0, 6.0].choose(rng).unwrap();
-        } else if part != "all" || self.noise > 0.05 || self.hosts.count() < 16 {
-            factor = factor.max(if self.noise > 0.05 && self.hosts.count() < 24 { 1.15 } else { 1.10 });
         }
         let direction = match (kind, is_one_way, rng.random_bool(0.5)) {
             (_, false, _) | ("group", ..) => "both",

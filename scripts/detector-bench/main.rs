@@ -102,7 +102,19 @@ fn score(case: &Case, seed: u64, document: &Value, verbose: bool) -> Tally {
     let mut tally = Tally { findings: findings.len(), ..Tally::default() };
     if verbose {
         println!("{seed} planted {:?}", case.planted);
-        let group: Vec<u64> = document["group"].as_array().unwrap().iter().map(|g| g.as_u64().unwrap()).collect();
+        let group: Vec<u64> = netmatrix::record::Run::header(&case.run)
+            .hosts
+            .names()
+            .iter()
+            .map(|name| {
+                document["groups"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .position(|g| g.as_array().unwrap().iter().any(|n| n == name))
+                    .unwrap() as u64
+            })
+            .collect();
         let pairs: std::collections::BTreeMap<(usize, u64), usize> =
             case.leaf.iter().zip(&group).fold(Default::default(), |mut m, (l, g)| {
                 *m.entry((*l, *g)).or_default() += 1;
@@ -120,17 +132,22 @@ fn score(case: &Case, seed: u64, document: &Value, verbose: bool) -> Tally {
             netmatrix::record::Run::lengths(&case.run).len()
         );
     }
+    let lengths = netmatrix::record::Run::lengths(&case.run).len();
+    let class = format!(
+        "CLASS {} {}",
+        if case.missing > 0.3 { "missing" } else { "whole" },
+        if lengths == 1 { "single" } else { "several" }
+    );
     let what = format!(
-        "{:?} {} hosts noise {:.3} lengths {}",
-        case.shape,
-        case.hosts,
-        case.noise,
-        netmatrix::record::Run::lengths(&case.run).len()
+        "{:?} {} hosts noise {:.3} missing {:.2} lengths {lengths}",
+        case.shape, case.hosts, case.noise, case.missing
     );
     for planted in &case.planted {
         tally.planted += 1;
         let found = findings.iter().find(|finding| is_same(planted, finding));
         let entry = |key: String| (key, (usize::from(found.is_some()), 1));
+        tally.by.entry(class.clone()).or_default().1 += 1;
+        tally.by.entry(class.clone()).or_default().0 += usize::from(found.is_some());
         tally.by.extend([
             entry(format!("{:?} {}", case.shape, planted.kind)),
             entry(format!("{} {} x{:.2}", planted.kind, planted.part, planted.factor)),
@@ -152,6 +169,7 @@ fn score(case: &Case, seed: u64, document: &Value, verbose: bool) -> Tally {
         } else {
             let kind = finding["kind"].as_str().unwrap_or_default();
             *tally.made_up.entry(format!("{:?} {kind}", case.shape)).or_default() += 1;
+            *tally.made_up.entry(class.clone()).or_default() += 1;
             if verbose {
                 println!("{seed} made up: {finding} ({what})");
             }

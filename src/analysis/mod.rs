@@ -10,4 +10,4 @@ pub mod diagnose;
 pub mod distribution;
 pub mod groups;
 pub mod merge;
-pub mod switches;
+pub mod topology;

@@ -6,10 +6,12 @@
 mod bytes;
 pub mod hostlist;
 mod hosts;
+mod rate;
 mod time;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use hosts::Hosts;
+pub use rate::Rate;
 pub use time::{ParseSecondsError, Seconds};
 
 /// Number of an MPI process in the world communicator, from 0.

@@ -6,6 +6,7 @@
 pub mod bars;
 mod colour;
 pub mod comparison;
+pub mod diagnosis;
 pub mod heatmap;
 pub mod info;
 mod names;
@@ -14,6 +15,7 @@ pub mod regions;
 pub mod report;
 mod scale;
 mod table;
+pub mod topology;
 
 pub use colour::Colours;
 pub use names::brief_labels;

@@ -9,6 +9,7 @@ use super::{
     folded::Folded,
     links,
     model::{Fit, members},
+    robust::median_of,
     uplinks,
 };
 
@@ -26,6 +27,9 @@ pub struct Floors {
 impl Floors {
     /// Of times: 3 % for a host, 5 % for a group, 15 % for a pair.
     pub const OF_TIMES: Self = Self { node: 0.03, group: 0.05, link: 0.14 };
+
+    /// Of the scatter of samples: hosts that scatter 1.4 times as much; groups and pairs are not judged by it.
+    pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY };
 }
 
 /// Somebody who is to blame.
@@ -49,9 +53,89 @@ pub struct Suspicion {
 pub struct Judgement {
     /// The run taken apart.
     pub fit: Fit,
-    /// By weight: groups, hosts, links.
+    /// Effects of groups at every length, where there are enough groups to have any.
+    groups: Option<Vec<Effects>>,
+    /// Groups, hosts, links.
     pub suspicions: Vec<Suspicion>,
 }
+
+impl Judgement {
+    /// The effect of what is suspected at one length, `ln(ratio)`.
+    pub fn effect_at(&self, suspicion: &Suspicion, length: usize) -> f64 {
+        let of = &self.fit.lengths[length];
+        let sided = |common: f64, side: f64| match suspicion.direction {
+            Direction::Both => common,
+            Direction::Send => common + side,
+            Direction::Receive => common - side,
+        };
+        let group_of = |host: usize| self.fit.group[host];
+        let of_group = |group: usize| {
+            self.groups.as_ref().map_or((0.0, 0.0), |groups| (groups[length].common[group], groups[length].side[group]))
+        };
+        match suspicion.kind {
+            Kind::Link => {
+                let (from, to) = (suspicion.hosts[0], suspicion.hosts[1]);
+                let rests = [self.fit.rest_from_to(length, from, to), self.fit.rest_from_to(length, to, from)];
+                let sides = if suspicion.direction == Direction::Both { &rests[..] } else { &rests[..1] };
+                median_of(sides.iter().copied(), &mut Vec::new())
+            }
+            Kind::Group if self.is_whole_group(suspicion) => {
+                let (common, side) = of_group(group_of(suspicion.hosts[0]));
+                sided(common, side)
+            }
+            _ => {
+                let hosts = suspicion.hosts.iter().map(|host| {
+                    let small = if self.size_of(group_of(*host)) < 3 { of_group(group_of(*host)).0 } else { 0.0 };
+                    sided(of.common[*host] + small, of.side[*host])
+                });
+                median_of(hosts, &mut Vec::new())
+            }
+        }
+    }
+
+    fn size_of(&self, group: usize) -> usize {
+        self.fit.group.iter().filter(|other| **other == group).count()
+    }
+
+    /// Whether the suspicion is about a group of the structure, rather than hosts that were found to be slow together.
+    fn is_whole_group(&self, suspicion: &Suspicion) -> bool {
+        let group = self.fit.group[suspicion.hosts[0]];
+        suspicion.hosts.iter().all(|host| self.fit.group[*host] == group)
+            && suspicion.hosts.len() == self.size_of(group)
+    }
+
+    /// Whether a suspicion is about what goes from one host to another.
+    pub fn is_meant(&self, suspicion: &Suspicion, from: usize, to: usize) -> bool {
+        let (sends, receives) = (suspicion.direction != Direction::Receive, suspicion.direction != Direction::Send);
+        let (is_from, is_to) = (suspicion.hosts.contains(&from), suspicion.hosts.contains(&to));
+        match suspicion.kind {
+            Kind::Link => suspicion.hosts == [from, to] || (receives && sends && suspicion.hosts == [to, from]),
+            _ => is_from != is_to && (is_from && sends || is_to && receives),
+        }
+    }
+
+    /// The ordered pairs that a suspicion is about.
+    pub fn pairs(&self, suspicion: &Suspicion) -> Vec<(usize, usize)> {
+        let hosts = self.fit.hosts();
+        let all = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
+        all.filter(|(from, to)| from != to && self.is_meant(suspicion, *from, *to)).collect()
+    }
+
+    /// What a pair would take without what is suspected, `ln(time / level)`.
+    pub fn usual_without(&self, suspicion: &Suspicion, length: usize, from: usize, to: usize) -> f64 {
+        let own = if suspicion.kind == Kind::Link { 0.0 } else { self.effect_at(suspicion, length) };
+        self.fit.usual(length, from, to) - own
+    }
+
+    /// By how much a pair is slower than it would be without what is suspected, `ln(ratio)`.
+    pub fn excess(&self, suspicion: &Suspicion, length: usize, from: usize, to: usize) -> f64 {
+        self.fit.rest_from_to(length, from, to) + self.fit.usual(length, from, to)
+            - self.usual_without(suspicion, length, from, to)
+    }
+}
+
+/// How many times as much it takes to be believed where structure is not understood.
+const CAUTION: f64 = 2.0;
 
 /// Pairs that may be as slow as half of a slow pair, both ways, before they are taken for structure that is not
 /// understood.
@@ -65,12 +149,21 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let members = members(&fit.group, fit.groups);
     let mut suspicions = Vec::new();
     let group_effects = uplinks::effects(&fit);
-    let slow_groups = slow_groups(&fit, group_effects.as_deref(), &members, confidence, floors);
+    let slow_groups = if fit.is_understood {
+        slow_groups(&fit, group_effects.as_deref(), &members, confidence, floors)
+    } else {
+        vec![None; fit.groups]
+    };
     suspicions.extend(slow_groups.iter().flatten().cloned());
     let effects = host_effects(&fit, group_effects.as_deref(), &slow_groups, &members);
     let evidence = evidence::weigh(&effects);
     let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
-    let is_slow = |evidence: &Evidence| evidence.effect > floors.node && evidence.score > threshold;
+    // What structure does, it does to both directions alike.
+    let is_clear = |direction| fit.is_understood || direction != Direction::Both;
+    let is_slow = |evidence: &Evidence| {
+        let caution = if is_clear(evidence.direction) { 1.0 } else { CAUTION };
+        evidence.effect > caution * floors.node && evidence.score > caution * threshold
+    };
     let nodes: Vec<Suspicion> = evidence
         .iter()
         .enumerate()
@@ -84,7 +177,10 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let candidates = links::find(&fit, &level, &bytes, &is_known);
     let candidates: Vec<_> = candidates
         .into_iter()
-        .filter(|found| found.by_chance < 1.0 - confidence && found.effect > floors.link)
+        .filter(|found| {
+            let caution = if is_clear(found.direction) { 1.0 } else { CAUTION };
+            found.by_chance < 1.0 - confidence && found.effect > caution * floors.link
+        })
         .collect();
     suspicions.extend(candidates.iter().filter(|found| is_single(&fit, found)).map(|found| Suspicion {
         kind: Kind::Link,
@@ -94,7 +190,7 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         range: found.range,
         doubt: found.by_chance,
     }));
-    Judgement { fit, suspicions }
+    Judgement { fit, groups: group_effects, suspicions }
 }
 
 fn of_evidence(kind: Kind, hosts: Vec<usize>, evidence: &Evidence, among: usize, lengths: usize) -> Suspicion {
@@ -130,6 +226,9 @@ fn slow_groups(
 /// The correction for few groups would ask for more than their blocks can show; they are many cells each.
 const MOST_SCORE_OF_GROUPS: f64 = 6.0;
 
+/// Least partners of a host that say something about it: with fewer, its own effect explains nearly all that they show.
+const LEAST_CELLS: usize = 5;
+
 /// Effects of hosts, without what their groups explain, `[length]`.
 fn host_effects(
     fit: &Fit,
@@ -140,7 +239,7 @@ fn host_effects(
     let of_length = |length: usize| {
         let of = &fit.lengths[length];
         let error = |noise: f64, host: usize| match fit.cells[length][host] {
-            0..=2 => f64::INFINITY,
+            0..LEAST_CELLS => f64::INFINITY,
             // The variance of a median; that of the group's middle, from which an effect counts, comes to it.
             cells => {
                 1.2533 * noise / (cells as f64).sqrt() * (1.0 + 1.57 / members[fit.group[host]].len() as f64).sqrt()
@@ -168,14 +267,28 @@ fn host_effects(
 
 /// Slow hosts that are not slow among each other are no slow hosts: their common way to the others is.
 fn together(fit: &Fit, nodes: Vec<Suspicion>) -> Vec<Suspicion> {
+    let near = |length: usize| {
+        let inside = (0..fit.groups).map(|group| fit.lengths[length].block[group * fit.groups + group]);
+        median_of(inside, &mut Vec::new())
+    };
     let is_near = |a: &Suspicion, b: &Suspicion| {
         let (first, last) = (a.range.0.max(b.range.0), a.range.1.min(b.range.1));
         let alike = (a.effect - b.effect).abs() < 0.3 * a.effect.max(b.effect);
-        let rests = (first..=last).map(|length| fit.rest[length].at(a.hosts[0], b.hosts[0]));
-        let rest = super::robust::median_of(rests, &mut Vec::new());
+        // If each of them were slow by itself, their pair would be slow by both effects.
+        let excess = |length: usize| {
+            let pair = fit.usual(length, a.hosts[0], b.hosts[0]) + fit.rest[length].at(a.hosts[0], b.hosts[0]);
+            pair - near(length)
+        };
+        let excess = median_of((first..=last).map(excess), &mut Vec::new());
         let both = a.direction == Direction::Both && b.direction == Direction::Both;
-        // If each of them were slow by itself, their pair would be slow by both effects and have no rest.
-        both && alike && rest < -0.7 * (a.effect + b.effect)
+        // A pair that was not measured says neither yes nor no.
+        if !(both && alike) {
+            Some(false)
+        } else if excess.is_nan() {
+            None
+        } else {
+            Some(excess < 0.5 * (a.effect + b.effect))
+        }
     };
     let mut taken = vec![false; nodes.len()];
     let mut found = Vec::new();
@@ -185,7 +298,8 @@ fn together(fit: &Fit, nodes: Vec<Suspicion>) -> Vec<Suspicion> {
         }
         let mut set = vec![n];
         for other in n + 1..nodes.len() {
-            if !taken[other] && set.iter().all(|member| is_near(&nodes[*member], &nodes[other])) {
+            let near: Vec<_> = set.iter().map(|member| is_near(&nodes[*member], &nodes[other])).collect();
+            if !taken[other] && near.contains(&Some(true)) && !near.contains(&Some(false)) {
                 set.push(other);
             }
         }
@@ -214,11 +328,11 @@ fn is_single(fit: &Fit, suspect: &links::Suspect) -> bool {
         let mut middle = |from, to| {
             // Cheap first: most pairs show nothing at the first length.
             let rests = (first..=last).map(|length| fit.rest_from_to(length, from, to));
-            super::robust::median_of(rests, &mut scratch)
+            median_of(rests, &mut scratch)
         };
         if fit.rest[first].at(i, j) > 0.2 * suspect.effect && middle(i, j).min(middle(j, i)) > 0.5 * suspect.effect {
             alike += 1;
         }
     }
-    alike <= MOST_ALIKE
+    alike <= if fit.is_understood { MOST_ALIKE } else { 1 }
 }

@@ -35,6 +35,9 @@ pub struct Evidence {
     pub range: (usize, usize),
 }
 
+/// Difference of two misfits, in standard errors, that says nothing.
+const EQUALLY_WELL: f64 = 1.0;
+
 /// Ranges of lengths that begin at the first or end at the last.
 fn ranges(lengths: usize) -> Vec<(usize, usize)> {
     let last = lengths - 1;
@@ -114,13 +117,16 @@ fn judge((common, common_error): (f64, f64), (side, side_error): (f64, f64), ran
         // By how much the other side departs from being healthy, and what the slow one is then most likely to be.
         let misfit = (common - sign * side).abs() / common_error.hypot(side_error);
         let effect = 2.0 * (common * common_weight + sign * side * side_weight) / (common_weight + side_weight);
-        (misfit, common + sign * side, effect / 2.0 * (common_weight + side_weight).sqrt())
+        (misfit, effect, effect / 2.0 * (common_weight + side_weight).sqrt())
     };
     let mut choices = vec![(Direction::Both, (side.abs() / side_error, common, common / common_error))];
     if side_error.is_finite() {
         choices.extend([(Direction::Send, of_one(1.0)), (Direction::Receive, of_one(-1.0))]);
     }
-    let best = choices.iter().min_by(|x, y| x.1.0.total_cmp(&y.1.0));
+    // Of those that fit about equally well, the one that is slowest beyond doubt.
+    let least = choices.iter().map(|choice| choice.1.0).fold(f64::INFINITY, f64::min);
+    let fitting = choices.iter().filter(|choice| choice.1.0 <= least + EQUALLY_WELL);
+    let best = fitting.max_by(|x, y| x.1.2.total_cmp(&y.1.2));
     let &(mut direction, (_, mut effect, score)) = best.unwrap_or(&choices[0]);
     // One side is worse, but the other one is slow as well.
     let other = match direction {

@@ -125,6 +125,26 @@ impl Folded {
         Ok(Self { names: hosts.names().to_vec(), lengths: run.lengths().to_vec(), level, mean, half })
     }
 
+    /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they share
+    /// no length.
+    pub fn relative_to(&self, base: &Self) -> Option<Self> {
+        let mut relative =
+            Self { names: self.names.clone(), lengths: vec![], level: vec![], mean: vec![], half: vec![] };
+        for (index, length) in self.lengths.iter().enumerate() {
+            let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
+            relative.lengths.push(*length);
+            relative.level.push(self.level[index]);
+            let difference = |own: &Square, base: &Square| {
+                let mut square = own.clone();
+                square.subtract(base);
+                square
+            };
+            relative.mean.push(difference(&self.mean[index], &base.mean[other]));
+            relative.half.push(difference(&self.half[index], &base.half[other]));
+        }
+        (!relative.lengths.is_empty()).then_some(relative)
+    }
+
     /// `ln(time / level)` from one host to another.
     pub fn from_to(&self, length: usize, source: usize, destination: usize) -> f64 {
         let half = self.half[length].at(source, destination);

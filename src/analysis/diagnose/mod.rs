@@ -1,132 +1,303 @@
 //! Names what is slow: hosts, ranks, links and groups, with direction, symptom, size and confidence.
+//!
+//! In: one [`Run`], or several of the same hosts in different modes. Out: a [`Diagnosis`]. It opens nothing and prints
+//! nothing; [`crate::view`] writes what it says.
+//!
+//! ```text
+//! run -> ranks (compared with those beside them) -> folded (hosts, logarithms) -> model (structure, effects, rests)
+//!     -> accuse (groups, hosts, links beyond chance) -> findings (symptom, size, cells that agree, re-tests)
+//! ```
+//!
+//! * [`folded`], [`model`], [`evidence`]: what the numbers say;
+//! * [`accuse`]: who is to blame for it; the same for times, for their scatter, and for differences of two runs.
+//!
+//! Method: robust two-way decomposition in logarithms, per length, against a structure that is found in the data.
+//! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like the
+//! noise seen in it; the sum is split evenly among what is judged separately. Beside it a least size applies
+//! ([`accuse::Floors`]), so that a finding is never just significant.
 
 pub mod accuse;
+mod contrast;
 pub mod evidence;
+mod findings;
 pub mod folded;
 mod links;
 pub mod model;
 mod ranks;
+mod retests;
 pub(super) mod robust;
 mod uplinks;
 
-use crate::{
-    record::{BoxError, Run, Statistic},
-    units::Bytes,
-};
+pub use findings::{Agreement, AtLength, Finding, RetestVerdict};
+
 use accuse::Floors;
 use folded::Folded;
 
-/// Which way something is slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Both ways.
-    Both,
-    /// What it sends.
-    Send,
-    /// What it receives.
-    Receive,
-}
+use crate::{
+    plan::Mode,
+    record::{BoxError, Run, State, Statistic},
+    units::Bytes,
+};
 
 /// What is slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
+    /// Everything, compared with another run.
+    Fabric,
+    /// Several hosts' common way to all others.
+    Group,
     /// A host.
     Node,
     /// One of several ranks of a host.
     Rank,
     /// The path between two hosts.
     Link,
-    /// Several hosts' common way to all others.
-    Group,
 }
 
-/// A diagnosed fault.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// What is slow.
-    pub kind: Kind,
-    /// Which hosts.
-    pub hosts: Vec<usize>,
-    /// Which way.
-    pub direction: Direction,
-    /// ln ratio
-    pub effect: f64,
-    /// Lengths.
-    pub range: (Bytes, Bytes),
-    /// Doubt.
-    pub doubt: f64,
-    /// Score.
-    pub score: f64,
-}
-
-/// Result.
-pub struct Diagnosis {
-    /// Host names.
-    pub names: Vec<String>,
-    /// Groups.
-    pub group: Vec<usize>,
-    /// Findings.
-    pub findings: Vec<Finding>,
-}
-
-/// Diagnoses a run.
-pub fn diagnose(run: &dyn Run, confidence: f64) -> Result<Diagnosis, BoxError> {
-    let mut findings = Vec::new();
-    let mut is_left_out = vec![false; run.ranks()];
-    let count = run.lengths().len();
-    let each = 1.0 - (1.0 - confidence) / 2.0;
-    if let Some(effects) = ranks::effects(run, Statistic::Median)? {
-        let threshold = evidence::threshold(each, run.ranks(), count);
-        for (rank, evidence) in evidence::weigh(&effects).iter().enumerate() {
-            if evidence.effect > Floors::OF_TIMES.node && evidence.score > threshold {
-                is_left_out[rank] = true;
-                let hosts = &run.header().hosts;
-                findings.push(Finding {
-                    kind: Kind::Rank,
-                    hosts: vec![hosts.host_of(rank)],
-                    direction: evidence.direction,
-                    effect: evidence.effect,
-                    range: (run.lengths()[evidence.range.0], run.lengths()[evidence.range.1]),
-                    doubt: evidence::doubt(evidence.score, run.ranks(), count),
-                    score: evidence.score,
-                });
-            }
+impl Kind {
+    /// Name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fabric => "fabric",
+            Self::Group => "group",
+            Self::Node => "node",
+            Self::Rank => "rank",
+            Self::Link => "link",
         }
     }
-    let folded = Folded::read(run, Statistic::Median, &is_left_out)?;
-    let names = folded.names.clone();
-    let lengths = folded.lengths.clone();
-    let judgement = accuse::judge(folded, None, each, Floors::OF_TIMES);
-    let mut is_slow = vec![false; names.len()];
-    for found in judgement.suspicions {
-        if found.kind == Kind::Node {
-            is_slow[found.hosts[0]] = true;
+}
+
+/// Which way something is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Both ways.
+    Both,
+    /// What it sends; of a link: from the first host to the second.
+    Send,
+    /// What it receives.
+    Receive,
+}
+
+impl Direction {
+    /// Name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Send => "send",
+            Self::Receive => "receive",
         }
-        findings.push(Finding {
-            kind: found.kind,
-            hosts: found.hosts,
-            direction: found.direction,
-            effect: found.effect,
-            range: (lengths[found.range.0], lengths[found.range.1]),
-            doubt: found.doubt,
-            score: 0.0,
-        });
+    }
+}
+
+/// How it is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Symptom {
+    /// About the same time more, whatever the length.
+    Latency,
+    /// More time the longer the message.
+    Bandwidth,
+    /// The median is usual, but samples scatter.
+    Jitter,
+    /// Slow only while it sends and receives at once.
+    Duplex,
+    /// Slow only while others communicate.
+    Noise,
+}
+
+impl Symptom {
+    /// Name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::Jitter => "jitter",
+            Self::Duplex => "duplex",
+            Self::Noise => "noise",
+        }
+    }
+}
+
+/// What the detector is asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Probability with which a healthy run has no finding.
+    pub confidence: f64,
+    /// The group of every host of the first run, `[host]`, where somebody knows them; else they are found in the data.
+    pub groups: Option<Vec<usize>>,
+}
+
+/// A run that was judged.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Its mode.
+    pub mode: Mode,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Its message lengths.
+    pub lengths: Vec<Bytes>,
+    /// Scatter of a pair's median about what its hosts and groups explain, a share of the time; the middle over lengths.
+    pub noise: f64,
+    /// Share of the pairs of hosts that were measured.
+    pub measured: f64,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// The runs, in the order in which they were given.
+    pub runs: Vec<Judged>,
+    /// Names of hosts, `[host]`, of the first run.
+    pub hosts: Vec<String>,
+    /// The group of every host, `[host]`; the largest group first.
+    pub group: Vec<usize>,
+    /// By weight.
+    pub findings: Vec<Finding>,
+    /// Why the measurement cannot be judged, or not in full; empty where it can.
+    pub invalid: Vec<String>,
+    /// The confidence that was asked for.
+    pub confidence: f64,
+}
+
+impl Diagnosis {
+    /// `healthy`, `findings` or `invalid`: findings count although a part of the measurement cannot be judged.
+    pub fn verdict(&self) -> &'static str {
+        match (self.findings.is_empty(), self.invalid.is_empty()) {
+            (false, _) => "findings",
+            (true, true) => "healthy",
+            (true, false) => "invalid",
+        }
+    }
+}
+
+/// Fewest hosts that can be compared: of three, nobody could say which one is different.
+const LEAST_HOSTS: usize = 4;
+
+/// Share of cells whose clocks were too far off for their value, beyond which a run on synchronised clocks is not judged.
+const MOST_CLOCK_BOUND: f64 = 0.2;
+
+/// Noise beyond which a run is too disturbed to be judged.
+const MOST_NOISE: f64 = 0.35;
+
+/// Why a diagnosis cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiagnoseError {
+    /// Runs of different hosts.
+    #[error("the runs are not of the same hosts: {0} and {1}; diagnose them one by one, or use `compare`")]
+    DifferentHosts(String, String),
+    /// No median.
+    #[error("the run has no median")]
+    NoMedian,
+}
+
+/// Judges runs of the same hosts together.
+pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxError> {
+    let names = runs[0].header().hosts.names().to_vec();
+    let mut diagnosis = Diagnosis {
+        runs: Vec::new(),
+        group: vec![0; names.len()],
+        hosts: names,
+        findings: Vec::new(),
+        invalid: Vec::new(),
+        confidence: options.confidence,
+    };
+    // The times and the scatter of every run, its ranks, and what two modes say together, are judged by themselves.
+    let judged: usize = runs.iter().map(|run| 2 + usize::from(run.ranks() > run.header().hosts.count())).sum();
+    let confidence = 1.0 - (1.0 - options.confidence) / (judged + contrast::twins(runs).count()) as f64;
+    let mut known = options.groups.clone();
+    let mut times = Vec::new();
+    for run in runs {
+        if !run.statistics().contains(&Statistic::Median) {
+            return Err(DiagnoseError::NoMedian.into());
+        }
+        same_hosts(runs[0], *run)?;
+        if let Some(reason) = unusable(*run)? {
+            diagnosis.invalid.push(reason);
+            times.push(None);
+            continue;
+        }
+        let (folded, group) = judge_run(*run, known.as_deref(), confidence, &mut diagnosis)?;
+        known.get_or_insert(group);
+        times.push(Some(folded));
+    }
+    if let Some(group) = known {
+        contrast::judge(runs, &times, &group, confidence, &mut diagnosis);
+        diagnosis.group = group;
+    }
+    findings::order(&mut diagnosis.findings);
+    Ok(diagnosis)
+}
+
+fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {
+    let name = |run: &dyn Run| {
+        let hosts = &run.header().hosts;
+        format!("{} on {}", run.header().mode, crate::units::counted(hosts.count(), "host"))
+    };
+    match first.header().hosts.names() == other.header().hosts.names() {
+        true => Ok(()),
+        false => Err(DiagnoseError::DifferentHosts(name(first), name(other))),
+    }
+}
+
+/// Why a run cannot be judged at all.
+fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
+    let (mode, hosts, ranks) = (run.header().mode, run.header().hosts.count(), run.ranks());
+    if run.lengths().is_empty() {
+        return Ok(Some(format!("{mode}: no message length is finished yet")));
+    }
+    if hosts < LEAST_HOSTS {
+        let hosts = crate::units::counted(hosts, "host");
+        return Ok(Some(format!("{mode}: {hosts}; it takes {LEAST_HOSTS} to say which one is different")));
+    }
+    if run.header().item("timing") == Some("clock") {
+        let mut states = vec![State::Measured; ranks * ranks];
+        let (mut bound, mut cells) = (0, 0);
+        for index in 0..run.lengths().len() {
+            run.read_states(index, 0..ranks, &mut states)?;
+            bound += states.iter().filter(|state| **state == State::ClockBound).count();
+            cells += states.len();
+        }
+        if bound as f64 > MOST_CLOCK_BOUND * cells as f64 {
+            let share = 100 * bound / cells.max(1);
+            return Ok(Some(format!("{mode}: in {share} % of the cells the clocks were off by more than the value")));
+        }
+    }
+    Ok(None)
+}
+
+/// Judges ranks, times and scatter of one run; returns its times by hosts and the group of every host.
+fn judge_run(
+    run: &dyn Run,
+    known: Option<&[usize]>,
+    confidence: f64,
+    diagnosis: &mut Diagnosis,
+) -> Result<(Folded, Vec<usize>), BoxError> {
+    let mode = run.header().mode;
+    let is_left_out = ranks::judge(run, confidence, diagnosis)?;
+    let folded = Folded::read(run, Statistic::Median, &is_left_out)?;
+    let judgement = accuse::judge(folded.clone(), known, confidence, Floors::OF_TIMES);
+    let (fit, hosts) = (&judgement.fit, folded.hosts());
+    let noise = robust::median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);
+    let pairs = (hosts * (hosts - 1)) as f64 / 2.0;
+    let measured = folded.mean.iter().map(|mean| mean.upper().count() as f64 / pairs).fold(0.0, f64::max);
+    diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: folded.lengths.clone(), noise, measured });
+    let percent = |share: f64| (100.0 * share).round();
+    if noise > MOST_NOISE {
+        diagnosis.invalid.push(format!("{mode}: pairs scatter by {} %: too noisy to be judged", percent(noise)));
+    } else {
+        if !fit.is_understood {
+            diagnosis.invalid.push(format!(
+                "{mode}: only {} % of the pairs were measured: what is slow both ways cannot be told from what is far; \
+                 measure more rounds, or name the switches with --topology",
+                percent(measured)
+            ));
+        }
+        diagnosis.findings.extend(findings::of_times(run, &folded, &judgement)?);
     }
     if let Some(scatter) = Folded::read_scatter(run, &is_left_out)? {
-        let jitter =
-            accuse::judge(scatter, Some(&judgement.fit.group), each, Floors { node: 0.35, group: 9.0, link: 9.0 });
-        for found in jitter.suspicions.into_iter().filter(|found| found.kind == Kind::Node && !is_slow[found.hosts[0]])
-        {
-            findings.push(Finding {
-                kind: found.kind,
-                hosts: found.hosts,
-                direction: found.direction,
-                effect: found.effect,
-                range: (lengths[found.range.0], lengths[found.range.1]),
-                doubt: found.doubt,
-                score: -1.0,
-            });
-        }
+        let judgement = accuse::judge(scatter, Some(&fit.group), confidence, Floors::OF_SCATTER);
+        findings::add_jitter(mode, &folded, &judgement, diagnosis);
     }
-    Ok(Diagnosis { names, group: judgement.fit.group, findings })
+    Ok((folded, judgement.fit.group))
 }

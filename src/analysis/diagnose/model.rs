@@ -50,6 +50,8 @@ pub struct Fit {
     pub group: Vec<usize>,
     /// Number of groups.
     pub groups: usize,
+    /// Whether the structure is understood: if not, what is slow both ways may be far rather than at fault.
+    pub is_understood: bool,
     /// `[length]`.
     pub lengths: Vec<LengthFit>,
     /// Rest of the mean of both directions, `[length]`.
@@ -63,8 +65,10 @@ pub struct Fit {
 impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
     pub fn of(folded: Folded, known: Option<&[usize]>) -> Self {
-        let Structure { group, patterns } = match known {
-            Some(known) => Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)] },
+        let Structure { group, patterns, is_understood } = match known {
+            Some(known) => {
+                Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)], is_understood: true }
+            }
             None => infer(&folded),
         };
         let sides: Vec<Side> = folded.half.into_par_iter().map(fit_sides).collect();
@@ -74,8 +78,15 @@ impl Fit {
         let of_length = |length: usize| &patterns[length * patterns.len() / lengths];
         let fitted = folded.mean.into_par_iter().enumerate();
         let fitted: Vec<_> = fitted.map(|(length, mean)| fit_blocks(mean, &group, groups, of_length(length))).collect();
-        let mut fit =
-            Self { group, groups, lengths: Vec::new(), rest: Vec::new(), side_rest: Vec::new(), cells: Vec::new() };
+        let mut fit = Self {
+            group,
+            groups,
+            is_understood,
+            lengths: Vec::new(),
+            rest: Vec::new(),
+            side_rest: Vec::new(),
+            cells: Vec::new(),
+        };
         for (common, side) in fitted.into_iter().zip(sides) {
             let count = |host| common.rest.row(host).iter().filter(|value| !value.is_nan()).count();
             fit.cells.push((0..hosts).map(count).collect());
@@ -245,6 +256,8 @@ struct Structure {
     group: Vec<usize>,
     /// For each band of lengths, one pattern in each column, `[host, pattern]`.
     patterns: Vec<DMatrix<f64>>,
+    /// Whether it predicts one direction of pairs from the other one about as well as noise allows.
+    is_understood: bool,
 }
 
 /// Finds groups of hosts, or patterns where groups do not explain what there is.
@@ -272,15 +285,20 @@ fn infer(folded: &Folded) -> Structure {
     let own = (1.0 + 1.57 * (2.0 / hosts + groups * (groups + 1.0) / (hosts * (hosts - 1.0)))).sqrt();
     let errors: Vec<f64> = bands.iter().map(|band| error_of_groups(band, &group) / (own * band.noise)).collect();
     let by_groups = errors.iter().sum::<f64>() / errors.len() as f64;
-    if by_groups > UNEXPLAINED {
-        let patterns: Vec<spectral::Patterns> = bands.iter().map(spectral::patterns).collect();
-        let errors = patterns.iter().zip(&bands).map(|(patterns, band)| patterns.error / band.noise);
-        if errors.sum::<f64>() / (bands.len() as f64) < CLEARLY_BETTER * by_groups {
-            let vectors = patterns.into_iter().map(|patterns| patterns.vectors).collect();
-            return Structure { group: everybody, patterns: vectors };
-        }
+    let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
+    let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
+    let none = || vec![DMatrix::zeros(folded.hosts(), 0); bands.len()];
+    if by_groups < UNEXPLAINED {
+        return Structure { group, patterns: none(), is_understood: true };
     }
-    Structure { group, patterns: vec![DMatrix::zeros(folded.hosts(), 0); bands.len()] }
+    let patterns: Vec<spectral::Patterns> = bands.iter().map(spectral::patterns).collect();
+    let errors = patterns.iter().zip(&bands).map(|(patterns, band)| patterns.error / band.noise);
+    let by_patterns = errors.sum::<f64>() / bands.len() as f64;
+    if folded.hosts() >= LEAST_HOSTS && by_patterns < CLEARLY_BETTER * by_groups {
+        let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
+        return Structure { group: everybody, patterns, is_understood: by_patterns < not_understood };
+    }
+    Structure { group, patterns: none(), is_understood: by_groups < not_understood }
 }
 
 /// Takes the effects of hosts, given their groups, from both squares of a band.
@@ -308,6 +326,19 @@ fn error_of_groups(band: &Band, group: &[usize]) -> f64 {
         .map(|(i, j, value)| value - first.block[group[i] * groups + group[j]] - first.effect[i] - first.effect[j]);
     scatter_about_zero(&mut errors.collect::<Vec<_>>())
 }
+
+/// Error, in units of noise, from which on structure is not understood.
+const NOT_UNDERSTOOD: f64 = 4.0;
+
+/// The same where many pairs are missing: hosts then have different partners, at different distances, and what is not
+/// understood does not cancel out.
+const NOT_UNDERSTOOD_WITH_FEW: f64 = 1.35;
+
+/// Share of pairs below which many are missing.
+const MOST_MISSING: f64 = 0.8;
+
+/// Least hosts in which patterns are looked for.
+const LEAST_HOSTS: usize = 16;
 
 /// Error of groups in predicting one direction from the other, in units of noise, from which on something else is tried.
 const UNEXPLAINED: f64 = 1.25;

@@ -6,34 +6,94 @@
 use rayon::prelude::*;
 
 use super::{
-    evidence::Effects,
+    Diagnosis, Direction, Kind,
+    accuse::Floors,
+    evidence::{self, Effects},
+    findings::{self, Agreement, AtLength, Finding},
     robust::{median_of, scatter_about_zero},
 };
 use crate::{
     record::{BoxError, Run, Statistic},
     stats::median,
-    units::Hosts,
+    units::{Hosts, Rank},
 };
 
 /// Least standard deviation of noise that is believed, as a share of a time.
 const LEAST_NOISE: f64 = 0.004;
 
-/// Effects of ranks, `[length]`; `None` where no host has more than one.
-pub fn effects(run: &dyn Run, statistic: Statistic) -> Result<Option<Vec<Effects>>, BoxError> {
+/// Adds slow ranks to the findings; returns which ranks are slow, `[rank]`: what their hosts show is judged without them.
+pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -> Result<Vec<bool>, BoxError> {
+    let mut is_slow = vec![false; run.ranks()];
+    let Some((effects, level)) = effects(run, Statistic::Median)? else { return Ok(is_slow) };
+    let threshold = evidence::threshold(confidence, run.ranks(), effects.len());
+    for (rank, evidence) in evidence::weigh(&effects).iter().enumerate() {
+        if evidence.effect <= Floors::OF_TIMES.node || evidence.score <= threshold {
+            continue;
+        }
+        is_slow[rank] = true;
+        let (first, last) = evidence.range;
+        let at = |(index, of): (usize, &Effects)| {
+            let ratio = match evidence.direction {
+                Direction::Both => of.common[rank],
+                Direction::Send => of.common[rank] + of.side[rank],
+                Direction::Receive => of.common[rank] - of.side[rank],
+            };
+            let ratio = ratio.exp();
+            AtLength {
+                length: run.lengths()[index],
+                ratio,
+                usual_seconds: level[index],
+                extra_seconds: (ratio - 1.0) * level[index],
+                is_meant: (first..=last).contains(&index),
+            }
+        };
+        let curve: Vec<AtLength> = effects.iter().enumerate().map(at).collect();
+        let meant = &curve[first..=last];
+        let hosts = &run.header().hosts;
+        diagnosis.findings.push(Finding {
+            kind: Kind::Rank,
+            hosts: vec![hosts.name_of(rank).to_owned()],
+            rank: Some(rank),
+            direction: evidence.direction,
+            symptom: findings::symptom(meant),
+            modes: vec![run.header().mode],
+            lengths: (run.lengths()[first], run.lengths()[last]),
+            ratio: evidence.effect.exp(),
+            extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
+            confidence: 1.0 - evidence::doubt(evidence.score, run.ranks(), effects.len()),
+            cells: agreement(&effects[first..=last], rank, evidence.effect),
+            retest: None,
+            curve,
+        });
+    }
+    Ok(is_slow)
+}
+
+/// Lengths and sides at which the rank is slow by at least half of the finding's size.
+fn agreement(effects: &[Effects], rank: Rank, effect: f64) -> Agreement {
+    let is_slow = |of: &&Effects| of.common[rank] + of.side[rank].abs() > effect / 2.0;
+    Agreement { slow: effects.iter().filter(is_slow).count(), of: effects.len() }
+}
+
+/// Effects of ranks and the median time, `[length]`; `None` where no host has more than one.
+type Effect = (Vec<Effects>, Vec<f64>);
+
+fn effects(run: &dyn Run, statistic: Statistic) -> Result<Option<Effect>, BoxError> {
     let hosts = &run.header().hosts;
     let ranks = hosts.ranks();
     if ranks == hosts.count() || hosts.count() < 2 {
         return Ok(None);
     }
     let mut values = vec![f64::NAN; ranks * ranks];
-    let mut effects = Vec::new();
+    let (mut effects, mut level) = (Vec::new(), Vec::new());
     for index in 0..run.lengths().len() {
         run.read_rows(statistic, index, 0..ranks, &mut values)?;
         let send = contrasts(hosts, |rank, partner| values[rank * ranks + partner]);
         let receive = contrasts(hosts, |rank, partner| values[partner * ranks + rank]);
         effects.push(combine(&send, &receive));
+        level.push(median(&mut values.iter().copied().filter(|time| *time > 0.0).collect::<Vec<_>>()));
     }
-    Ok(Some(effects))
+    Ok(Some((effects, level)))
 }
 
 /// Differences of a rank from the middle of its host, over partners.

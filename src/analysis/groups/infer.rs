@@ -68,7 +68,7 @@ pub fn absorb(bands: &[Band], label: &[usize]) -> Vec<usize> {
             return label[host];
         }
         let mut cost = vec![0.0; size.len()];
-        all.iter().for_each(|(square, blocks)| add_misfit(square, blocks, label, &size, host, &mut cost));
+        all.iter().for_each(|(square, blocks)| add_misfit(square, blocks, label, host, &mut cost));
         let groups = (0..size.len()).filter(|group| size[*group] > 1);
         groups.min_by(|a, b| cost[*a].total_cmp(&cost[*b])).unwrap_or(0)
     };
@@ -220,6 +220,23 @@ const LEAST_DIFFERENCE: f64 = 0.01;
 /// Largest share of a column of two cells or less in a sum of squares: one wild cell must not decide.
 const MOST_OF_FEW: f64 = 2.0;
 
+/// Sum of squared differences of two shapes in units of noise. Each column has a difference, its weight, and whether it
+/// rests on few cells: then it has no say in where the others are, unless there is nothing else.
+fn misfit(columns: &[(f64, f64, bool)]) -> f64 {
+    let has_many = columns.iter().any(|(_, _, is_few)| !is_few);
+    let counted = || columns.iter().filter(|(_, _, is_few)| !has_many || !is_few);
+    let total: f64 = counted().map(|(_, weight, _)| weight).sum();
+    if total == 0.0 {
+        return 0.0;
+    }
+    let shift = counted().map(|(value, weight, _)| value * weight).sum::<f64>() / total;
+    let squares = columns.iter().map(|&(value, weight, is_few)| {
+        let square = weight * (value - shift).powi(2);
+        if is_few { square.min(MOST_OF_FEW) } else { square }
+    });
+    squares.sum()
+}
+
 /// How unlikely it is that two parts have the same shape, in standard deviations.
 fn difference(all: &[Blocks], alive: &[usize], a: usize, b: usize) -> f64 {
     let (mut excess, mut degrees) = (0.0, 0.0);
@@ -245,16 +262,7 @@ fn difference(all: &[Blocks], alive: &[usize], a: usize, b: usize) -> f64 {
             }
         }
         if columns.len() >= 2 {
-            // A column of few cells has no say in where the others are, unless there is nothing else.
-            let has_many = columns.iter().any(|(_, _, is_few)| !is_few);
-            let counted = || columns.iter().filter(|(_, _, is_few)| !has_many || !is_few);
-            let total: f64 = counted().map(|(_, weight, _)| weight).sum();
-            let shift = counted().map(|(value, weight, _)| value * weight).sum::<f64>() / total;
-            let squares = columns.iter().map(|&(value, weight, is_few)| {
-                let square = weight * (value - shift).powi(2);
-                if is_few { square.min(MOST_OF_FEW) } else { square }
-            });
-            excess += squares.sum::<f64>();
+            excess += misfit(&columns);
             degrees += (columns.len() - 1) as f64;
         }
         // Two leaves: fast within each, slow between them.
@@ -313,7 +321,7 @@ fn settle(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
             .into_par_iter()
             .map(|host| {
                 let mut cost = vec![0.0; count];
-                all.iter().for_each(|(square, blocks)| add_misfit(square, blocks, &label, &size, host, &mut cost));
+                all.iter().for_each(|(square, blocks)| add_misfit(square, blocks, &label, host, &mut cost));
                 // A host alone has no own shape to be compared with: it goes where it fits well enough.
                 let degrees = (count.saturating_sub(2) * all.len()).max(1) as f64;
                 let is_alone = size[label[host]] == 1;
@@ -336,7 +344,7 @@ fn settle(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
 
 /// Adds to `cost`, `[group]`, how badly the shape of a host's row fits that of each group, as a sum of squares in units of
 /// noise.
-fn add_misfit(square: &Square, blocks: &Blocks, label: &[usize], size: &[usize], host: usize, cost: &mut [f64]) {
+fn add_misfit(square: &Square, blocks: &Blocks, label: &[usize], host: usize, cost: &mut [f64]) {
     let count = blocks.count;
     let mut cells: Vec<Vec<f32>> = vec![Vec::new(); count];
     for (other, value) in square.row(host).iter().enumerate().filter(|(_, value)| !value.is_nan()) {
@@ -344,21 +352,20 @@ fn add_misfit(square: &Square, blocks: &Blocks, label: &[usize], size: &[usize],
     }
     let own: Vec<(f64, f64)> = cells.iter().map(|cells| (middle(cells, blocks.noise), cells.len() as f64)).collect();
     for (group, cost) in cost.iter_mut().enumerate() {
-        // A part that is the host itself says nothing; one that has no pair of its own has no middle there.
-        let usable = (0..count).filter(|c| own[*c].1 > 0.0 && !blocks.middle(group, *c).is_nan());
-        let usable = usable.filter(|c| !(size[group] == 1 && label[host] == group && *c == group));
-        let columns: Vec<(f64, f64)> = usable
-            .map(|c| {
-                let cells = 1.0 / own[c].1 + 1.0 / blocks.cells(group, c);
-                let weight = 1.0 / (blocks.noise * blocks.noise * cells + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
-                (own[c].0 - blocks.middle(group, c), weight)
+        let columns: Vec<(f64, f64, bool)> = (0..count)
+            .filter_map(|c| {
+                let (value, cells) = own[c];
+                // The host's own cells are no evidence for their own block.
+                let others = blocks.cells(group, c) - if label[host] == group { cells } else { 0.0 };
+                if cells == 0.0 || others < 1.0 {
+                    return None;
+                }
+                let share = others / blocks.cells(group, c);
+                let variance = blocks.noise * blocks.noise * (1.0 / cells + 1.0 / others);
+                let weight = 1.0 / (variance + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
+                Some(((value - blocks.middle(group, c)) / share, weight, cells.min(others) < 3.0))
             })
             .collect();
-        let total: f64 = columns.iter().map(|(_, weight)| weight).sum();
-        if total > 0.0 {
-            let shift = columns.iter().map(|(value, weight)| value * weight).sum::<f64>() / total;
-            let squares = columns.iter().map(|(value, weight)| weight * (value - shift).powi(2));
-            *cost += squares.sum::<f64>();
-        }
+        *cost += misfit(&columns);
     }
 }

@@ -2,13 +2,10 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, OpenOptions, Permissions},
     io::{self, BufWriter, Write},
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
-use anyhow::Context;
 use netmatrix::{
     exit,
     record::{BoxError, Run},
@@ -18,7 +15,7 @@ use netmatrix::{
 use super::{
     failure::{Failure, Outcome},
     input::{FileFormat, Input},
-    output::Pipe,
+    output::{self, Pipe},
 };
 
 /// Convert a run between NetCDF, text and CSV, both ways
@@ -57,7 +54,9 @@ impl Convert {
                 let mut pipe = Pipe::new(io::stdout().lock());
                 write(&*input.run, format, &mut pipe).map_err(|error| pipe.failure(error, "standard output"))?;
             }
-            FileFormat::Text | FileFormat::Csv => self.write_file(&*input.run, format)?,
+            FileFormat::Text | FileFormat::Csv => {
+                output::write_file(&self.output, self.force, |out| write(&*input.run, format, out))?;
+            }
         }
         Ok(exit::SUCCESS)
     }
@@ -87,46 +86,6 @@ impl Convert {
             return Err(Failure::usage(text));
         }
         Ok(format)
-    }
-
-    /// Writes beside the output and renames at the end: what bears its name is whole.
-    fn write_file(&self, run: &dyn Run, format: FileFormat) -> Result<(), Failure> {
-        let named = |action: &str| format!("cannot {action} `{}`", self.output.display());
-        let path = match fs::metadata(&self.output) {
-            Ok(found) if found.is_dir() => {
-                return Err(Failure::files(format!("`{}` is a folder: name a file in it", self.output.display())));
-            }
-            Ok(found) if !found.is_file() => return self.write_device(run, format),
-            Ok(_) if !self.force => {
-                let text = format!("`{}` exists: name another file, or replace it with --force", self.output.display());
-                return Err(Failure::files(text));
-            }
-            // A link stays a link: what it leads to is replaced.
-            Ok(_) => fs::canonicalize(&self.output).with_context(|| named("find")).map_err(Failure::Files)?,
-            Err(_) => self.output.clone(),
-        };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !folder.is_dir() {
-            let text = format!("the folder `{}` does not exist: create it, or choose another one", folder.display());
-            return Err(Failure::files(text));
-        }
-        let new = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder);
-        let mut new = new.with_context(|| named("create")).map_err(Failure::Files)?;
-        write(run, format, new.as_file_mut())
-            .map_err(anyhow::Error::from_boxed)
-            .with_context(|| named("write"))
-            .map_err(Failure::Files)?;
-        let kept = if self.force { new.persist(&path) } else { new.persist_noclobber(&path) };
-        kept.map(drop).map_err(|error| error.error).with_context(|| named("write")).map_err(Failure::Files)
-    }
-
-    /// Writes into a pipe or a device that has a name.
-    fn write_device(&self, run: &dyn Run, format: FileFormat) -> Result<(), Failure> {
-        let name = format!("`{}`", self.output.display());
-        let device = OpenOptions::new().write(true).open(&self.output);
-        let device = device.with_context(|| format!("cannot open {name}")).map_err(Failure::Files)?;
-        let mut pipe = Pipe::new(device);
-        write(run, format, &mut pipe).map_err(|error| pipe.failure(error, &name))
     }
 }
 

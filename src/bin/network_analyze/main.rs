@@ -16,6 +16,8 @@ mod output;
 mod plot;
 mod report;
 mod terminal;
+mod topology;
+mod topology_file;
 mod view;
 
 use std::process::ExitCode;
@@ -62,6 +64,7 @@ subcommands! {
     merge::Merge,
     diagnose::Diagnose,
     compare::Compare,
+    topology::Topology,
     report::Report,
     plot::Plot,
 }

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::anyhow;
 use netmatrix::{
-    analysis::switches::{self, Group},
+    analysis::topology::Group,
     exit,
     record::{Clustered, Run, Statistic},
     store,
@@ -20,6 +20,7 @@ use super::{
     failure::{Failure, Outcome},
     input::Input,
     output,
+    topology_file::TopologyFile,
 };
 
 /// Write one self-contained HTML page that shows the matrices, opens anywhere and asks nothing of any network
@@ -45,7 +46,8 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     diagnosis: Vec<PathBuf>,
 
-    /// Slurm's topology.conf: which hosts share a switch, as a picture and as an order of the matrix
+    /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch, as a
+    /// picture and as an order of the matrix
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 
@@ -70,16 +72,12 @@ struct Opened {
 }
 
 impl Opened {
-    /// `topology`: a file's name and its text.
-    fn open(path: &Path, topology: Option<&(&Path, String)>) -> Result<Self, Failure> {
+    fn open(path: &Path, topology: Option<&TopologyFile>) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let archive = store::is_archive(path).then(|| Input::open_archive(path)).transpose()?;
         let input = Input::open_quietly(path)?;
-        let groups = topology.map(|(file, text)| {
-            let groups = switches::groups(text, &input.run.header().hosts);
-            groups.map_err(|error| Failure::files(format!("`{}`: {error}", file.display())))
-        });
-        Ok(Self { name, groups: groups.transpose()?.unwrap_or_default(), input, archive })
+        let topology = topology.map(|file| file.of(&input.run.header().hosts)).transpose()?;
+        Ok(Self { name, groups: topology.map(|topology| topology.levels).unwrap_or_default(), input, archive })
     }
 
     fn run(&self) -> &dyn Run {
@@ -95,7 +93,7 @@ impl Report {
             return Err(Failure::files(format!("`{path}` exists already: give --force to replace it")));
         }
         let paths = self.runs.iter().chain(&self.compare);
-        let topology = self.topology.as_deref().map(|file| Ok((file, read(file)?))).transpose()?;
+        let topology = self.topology.as_deref().map(TopologyFile::open).transpose()?;
         let opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
         let statistics = self.statistics(&opened)?;
         let diagnoses = self.diagnoses(&opened)?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::codes::Code;
-use crate::{analysis::switches::Group, record::Statistic};
+use crate::{analysis::topology::Group, record::Statistic};
 
 /// A report.
 #[derive(Serialize)]

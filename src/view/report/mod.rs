@@ -26,7 +26,7 @@ use self::{
 };
 use super::{colour, info::Info, names};
 use crate::{
-    analysis::switches::Group,
+    analysis::topology::Group,
     record::{BoxError, Clustered, Run, State, Statistic},
 };
 

@@ -28,6 +28,8 @@ function boxes(of, level, groups, found) {
   return groups.map(({ name, hosts }) => {
     const inside = new Set(hosts);
     const below = level > 0 ? of.groups[level - 1].filter((group) => group.hosts.every((host) => inside.has(host))) : [];
+    // A group that no other one shares a switch with stands on several levels under one name: one box is enough.
+    if (below.length === 1 && below[0].name === name) return boxes(of, level - 1, below, found)[0];
     const content = below.length ? boxes(of, level - 1, below, found) : hosts.map((host) => hostButton(of, host, found.get(host)));
     const isOpen = below.length > 0 || of.hosts.length <= MANY_HOSTS || hosts.some((host) => found.has(host));
     const heading = `${name}, ${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}`;

@@ -1,0 +1,220 @@
+//! Suspicions to findings: symptom, size in seconds, cells that agree, what re-tests say.
+//!
+//! In: a [`Judgement`] and the run that it is about. Out: [`Finding`]s with names.
+
+use super::{
+    Diagnosis, Direction, Kind, Symptom,
+    accuse::{Judgement, Suspicion},
+    folded::Folded,
+    retests,
+    robust::median_of,
+};
+use crate::{
+    plan::Mode,
+    record::{BoxError, Run},
+    units::{Bytes, Rank},
+};
+
+/// What pairs that were measured again say about a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetestVerdict {
+    /// As slow when measured alone: a fault on this path.
+    Confirmed,
+    /// Usual when measured alone, slow among others: contention or routing.
+    Contention,
+    /// Usual when measured again.
+    Transient,
+}
+
+impl RetestVerdict {
+    /// Name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Contention => "contention",
+            Self::Transient => "transient",
+        }
+    }
+}
+
+/// How many of the cells that should be slow are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// Ordered pairs that are slow by at least half of the finding's size over its lengths; of a link: cells.
+    pub slow: usize,
+    /// All that were measured.
+    pub of: usize,
+}
+
+/// A finding at one length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtLength {
+    /// The message length.
+    pub length: Bytes,
+    /// How many times as long it takes.
+    pub ratio: f64,
+    /// The usual time, seconds.
+    pub usual_seconds: f64,
+    /// What it takes more, seconds.
+    pub extra_seconds: f64,
+    /// Whether the finding is about this length.
+    pub is_meant: bool,
+}
+
+/// A diagnosed fault.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What is slow.
+    pub kind: Kind,
+    /// Names: one host; source and destination of a link; members of a group.
+    pub hosts: Vec<String>,
+    /// Of [`Kind::Rank`]: which.
+    pub rank: Option<Rank>,
+    /// Which way.
+    pub direction: Direction,
+    /// How.
+    pub symptom: Symptom,
+    /// The modes in which it shows.
+    pub modes: Vec<Mode>,
+    /// First and last length at which it shows.
+    pub lengths: (Bytes, Bytes),
+    /// How many times as long it takes there, the middle; of jitter: how many times as far samples scatter.
+    pub ratio: f64,
+    /// The largest extra time at one of these lengths, seconds; of jitter: the largest usual deviation's excess.
+    pub extra_seconds: f64,
+    /// Probability that a healthy run has nothing like this anywhere.
+    pub confidence: f64,
+    /// Cells that agree.
+    pub cells: Agreement,
+    /// What pairs that were measured again say; `None` where there are none of them.
+    pub retest: Option<RetestVerdict>,
+    /// At every length.
+    pub curve: Vec<AtLength>,
+}
+
+/// Length up to which a single length says more about latency than about bandwidth.
+const SHORT: Bytes = Bytes(8 * 1024);
+
+/// The findings about a run's times.
+pub(super) fn of_times(run: &dyn Run, folded: &Folded, judgement: &Judgement) -> Result<Vec<Finding>, BoxError> {
+    let mut found = Vec::new();
+    for suspicion in &judgement.suspicions {
+        let mut finding = finding(run.header().mode, folded, judgement, suspicion);
+        finding.retest = retests::verdict(run, folded, judgement, suspicion)?;
+        // Nothing is wrong with a link that was slow once.
+        if suspicion.kind != Kind::Link || finding.retest != Some(RetestVerdict::Transient) {
+            found.push(finding);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds hosts whose samples scatter although their medians are usual.
+pub(super) fn add_jitter(mode: Mode, folded: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
+    for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind == Kind::Node) {
+        let name = &folded.names[suspicion.hosts[0]];
+        if diagnosis.findings.iter().any(|finding| finding.kind != Kind::Link && finding.hosts.contains(name)) {
+            continue;
+        }
+        let finding = finding(mode, folded, judgement, suspicion);
+        diagnosis.findings.push(Finding { symptom: Symptom::Jitter, ..finding });
+    }
+}
+
+/// What one suspicion comes to. `folded`: the times that sizes in seconds refer to.
+pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspicion: &Suspicion) -> Finding {
+    let (first, last) = suspicion.range;
+    let curve: Vec<AtLength> = (0..folded.lengths.len())
+        .map(|index| {
+            let ratio = judgement.effect_at(suspicion, index).exp();
+            let usual_seconds = folded.level[index];
+            AtLength {
+                length: folded.lengths[index],
+                ratio,
+                usual_seconds,
+                extra_seconds: (ratio - 1.0) * usual_seconds,
+                is_meant: (first..=last).contains(&index),
+            }
+        })
+        .collect();
+    let meant = &curve[first..=last];
+    let mut hosts: Vec<String> = suspicion.hosts.iter().map(|host| folded.names[*host].clone()).collect();
+    if suspicion.kind == Kind::Group {
+        hosts.sort_unstable();
+    }
+    let extra_seconds = meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max);
+    Finding {
+        kind: suspicion.kind,
+        hosts,
+        rank: None,
+        direction: suspicion.direction,
+        symptom: symptom(meant),
+        modes: vec![mode],
+        lengths: (folded.lengths[first], folded.lengths[last]),
+        ratio: suspicion.effect.exp(),
+        extra_seconds,
+        confidence: 1.0 - suspicion.doubt,
+        cells: agreement(judgement, suspicion),
+        retest: None,
+        curve,
+    }
+}
+
+/// A constant extra time is latency; one that grows with the length is bandwidth.
+pub(super) fn symptom(meant: &[AtLength]) -> Symptom {
+    let (Some(first), Some(last)) = (meant.first(), meant.last()) else { return Symptom::Latency };
+    if meant.len() == 1 {
+        return if first.length <= SHORT { Symptom::Latency } else { Symptom::Bandwidth };
+    }
+    if last.extra_seconds > 2.0 * first.extra_seconds { Symptom::Bandwidth } else { Symptom::Latency }
+}
+
+/// Counts the cells that should be slow, and those that are.
+fn agreement(judgement: &Judgement, suspicion: &Suspicion) -> Agreement {
+    let (first, last) = suspicion.range;
+    let mut agreement = Agreement { slow: 0, of: 0 };
+    let mut scratch = Vec::new();
+    let mut count = |excess: f64| {
+        if !excess.is_nan() {
+            agreement.of += 1;
+            agreement.slow += usize::from(excess > 0.5 * suspicion.effect);
+        }
+    };
+    let pairs = judgement.pairs(suspicion);
+    if suspicion.kind == Kind::Link {
+        for (from, to) in pairs {
+            (first..=last).for_each(|length| count(judgement.excess(suspicion, length, from, to)));
+        }
+    } else {
+        for (from, to) in pairs {
+            let excess = (first..=last).map(|length| judgement.excess(suspicion, length, from, to));
+            count(median_of(excess, &mut scratch));
+        }
+    }
+    agreement
+}
+
+/// Brings findings into the order of their weight, and puts those that several modes agree on together.
+pub(super) fn order(findings: &mut Vec<Finding>) {
+    let mut merged: Vec<Finding> = Vec::new();
+    for finding in findings.drain(..) {
+        let is_same = |other: &&mut Finding| {
+            (other.kind, other.rank, &other.hosts, other.symptom == Symptom::Jitter)
+                == (finding.kind, finding.rank, &finding.hosts, finding.symptom == Symptom::Jitter)
+        };
+        match merged.iter_mut().find(is_same) {
+            None => merged.push(finding),
+            Some(other) => {
+                let modes = [other.modes.clone(), finding.modes.clone()].concat();
+                if finding.ratio > other.ratio {
+                    *other = finding;
+                }
+                other.modes = modes;
+            }
+        }
+    }
+    // How many pairs are affected, times how much.
+    let weight = |finding: &Finding| finding.cells.of.max(1) as f64 * finding.ratio.ln();
+    merged.sort_by(|a, b| (a.kind == Kind::Link).cmp(&(b.kind == Kind::Link)).then(weight(b).total_cmp(&weight(a))));
+    *findings = merged;
+}

@@ -1,0 +1,234 @@
+//! Groups of hosts as the data show them.
+//!
+//! In: a run. Out: [`Inferred`]: who is near whom, what is typical inside and between groups, and hosts that are as far
+//! from their own group as from the others.
+
+use rayon::prelude::*;
+
+use crate::{
+    analysis::diagnose::{
+        folded::{Folded, Square},
+        model::{Fit, members},
+    },
+    record::{BoxError, Run, Statistic},
+    stats::median,
+    units::Bytes,
+};
+
+/// Fewer hosts than this are not divided into groups.
+pub const LEAST_HOSTS: usize = 4;
+
+/// Members from which on a group has a usual distance from the others.
+const LEAST_MEMBERS: usize = 3;
+
+/// A group's lead inside over the way to the nearest other group must be this many times its scatter to be judged by.
+const CLEAR: f64 = 4.0;
+
+/// Scatter of a lead that is always expected, as a share of the typical time.
+const LEAST_SCATTER: f64 = 0.01;
+
+/// A member whose lead is less than this share of the usual one does not belong to its group. What slows a host by a
+/// constant leaves the lead as it is, and what multiplies its times makes the lead larger.
+const LEAST_LEAD: f64 = 1.0 / 3.0;
+
+/// Hosts that see the network alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// By number, ascending.
+    pub hosts: Vec<usize>,
+    /// Typical seconds between two of them at the shortest and the longest length; NaN where nothing was measured.
+    pub inside: [f64; 2],
+}
+
+/// Two groups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Between {
+    /// Their numbers, the smaller one first.
+    pub groups: [usize; 2],
+    /// Typical seconds between a host of the one and a host of the other at the shortest and the longest length.
+    pub seconds: [f64; 2],
+}
+
+/// What the data say about who is near whom.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inferred {
+    /// The shortest and the longest length.
+    pub lengths: [Bytes; 2],
+    /// The largest first.
+    pub groups: Vec<Found>,
+    /// All pairs of groups.
+    pub between: Vec<Between>,
+    /// Hosts that are near no group, ascending; they are in none.
+    pub strangers: Vec<usize>,
+}
+
+impl Inferred {
+    /// From the medians of a run; `None` if it has no finished length.
+    pub fn of(run: &dyn Run) -> Result<Option<Self>, BoxError> {
+        let folded = Folded::read(run, Statistic::Median, &vec![false; run.ranks()])?;
+        let hosts = folded.hosts();
+        let (Some(&shortest), Some(&longest)) = (folded.lengths.first(), folded.lengths.last()) else {
+            return Ok(None);
+        };
+        let (mean, level) = (folded.mean.clone(), folded.level.clone());
+        let group = if hosts < LEAST_HOSTS { vec![0; hosts] } else { Fit::of(folded, None).group };
+        let count = group.iter().max().map_or(0, |last| last + 1);
+        let mut groups = members(&group, count);
+        let mut strangers = strangers(&mean, &level, &groups);
+        if count > 1 {
+            strangers.extend(groups.iter().filter(|hosts| hosts.len() == 1).flatten());
+        }
+        strangers.sort_unstable();
+        strangers.dedup();
+        groups.iter_mut().for_each(|hosts| hosts.retain(|host| strangers.binary_search(host).is_err()));
+        groups.retain(|hosts| !hosts.is_empty());
+        groups.sort_by_key(|hosts| (std::cmp::Reverse(hosts.len()), hosts[0]));
+        let ends = [0, mean.len() - 1];
+        let typical = |a: &[usize], b: &[usize]| {
+            ends.map(|length| level[length] * middle(&mean[length], a, b, &mut Vec::new()).exp())
+        };
+        let pairs: Vec<[usize; 2]> =
+            (0..groups.len()).flat_map(|a| (a + 1..groups.len()).map(move |b| [a, b])).collect();
+        let between =
+            pairs.par_iter().map(|&[a, b]| Between { groups: [a, b], seconds: typical(&groups[a], &groups[b]) });
+        let between = between.collect();
+        let groups =
+            groups.par_iter().map(|hosts| Found { inside: typical(hosts, hosts), hosts: hosts.clone() }).collect();
+        Ok(Some(Self { lengths: [shortest, longest], groups, between, strangers }))
+    }
+
+    /// The group that a host is in, `[host]`.
+    pub fn group_of(&self, hosts: usize) -> Vec<Option<usize>> {
+        let mut of = vec![None; hosts];
+        for (number, group) in self.groups.iter().enumerate() {
+            group.hosts.iter().for_each(|host| of[*host] = Some(number));
+        }
+        of
+    }
+}
+
+/// Middle of the values from hosts of `a` to other hosts, of `b`; NaN if there is none.
+fn middle(square: &Square, a: &[usize], b: &[usize], scratch: &mut Vec<f64>) -> f64 {
+    scratch.clear();
+    let pairs = a.iter().flat_map(|i| b.iter().map(move |j| (*i, *j)));
+    scratch.extend(pairs.map(|(i, j)| square.at(i, j)).filter(|value| !value.is_nan()));
+    median(scratch)
+}
+
+/// Members of groups that are as far from their own group as from another one.
+fn strangers(mean: &[Square], level: &[f64], groups: &[Vec<usize>]) -> Vec<usize> {
+    let judged = groups.iter().enumerate().filter(|(_, hosts)| groups.len() > 1 && hosts.len() >= LEAST_MEMBERS);
+    let of_group = |(own, hosts): (usize, &Vec<usize>)| {
+        let leads = (0..mean.len()).map(|length| Leads::of(&mean[length], level[length], groups, own));
+        let clearest = leads.max_by(|a, b| a.clarity().total_cmp(&b.clarity()));
+        let Some(leads) = clearest.filter(|leads| leads.clarity() > CLEAR) else { return Vec::new() };
+        let limit = (LEAST_LEAD * leads.usual).min(leads.usual - CLEAR * leads.scatter);
+        hosts.iter().zip(&leads.of_host).filter(|(_, lead)| **lead < limit).map(|(host, _)| *host).collect()
+    };
+    judged.flat_map(of_group).collect()
+}
+
+/// By how many seconds the members of a group are nearer to each other than to the nearest other group, at one length.
+struct Leads {
+    /// `[member]`; NaN where nothing is known.
+    of_host: Vec<f64>,
+    usual: f64,
+    scatter: f64,
+}
+
+impl Leads {
+    fn of(mean: &Square, level: f64, groups: &[Vec<usize>], own: usize) -> Self {
+        let lead = |host: &usize| {
+            let mut scratch = Vec::new();
+            let mut seconds = |group: &[usize]| level * middle(mean, &[*host], group, &mut scratch).exp();
+            let near = seconds(&groups[own]);
+            let others = groups.iter().enumerate().filter(|(number, _)| *number != own);
+            let far =
+                others.map(|(_, group)| seconds(group)).filter(|time| !time.is_nan()).fold(f64::INFINITY, f64::min);
+            if far.is_finite() { far - near } else { f64::NAN }
+        };
+        let of_host: Vec<f64> = groups[own].par_iter().map(lead).collect();
+        let known = || of_host.iter().copied().filter(|lead| !lead.is_nan());
+        let usual = median(&mut known().collect::<Vec<_>>());
+        let scatter = 1.4826 * median(&mut known().map(|lead| (lead - usual).abs()).collect::<Vec<_>>());
+        Self { of_host, usual, scatter: scatter.max(LEAST_SCATTER * level) }
+    }
+
+    /// How far the usual lead stands out of its scatter.
+    fn clarity(&self) -> f64 {
+        let clarity = self.usual / self.scatter;
+        if clarity.is_nan() { 0.0 } else { clarity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        measure::{
+            StopRequest, measure,
+            synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
+        },
+        plan::{Config, Plan, Sweep},
+        record::{Header, MemoryRun, Provenance},
+    };
+
+    fn inferred(machine: &Machine) -> Inferred {
+        let sweep = Sweep::list(&[0, 4096, 1 << 20].map(Bytes)).unwrap();
+        let config = Config { iterations: 20, sweep, ..Config::default() };
+        let plan = Plan::all(&config, &machine.hosts).unwrap().remove(0);
+        let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+        measure(&plan, &mut Synthetic::new(machine.clone()), Some(&mut run), 0, &StopRequest::default(), &mut |_| {})
+            .unwrap();
+        Inferred::of(&run).unwrap().unwrap()
+    }
+
+    #[test]
+    fn leaves_are_found_with_their_times() {
+        let found = inferred(&Machine::leaf_spine(16, 2, 2));
+        let hosts: Vec<_> = found.groups.iter().map(|group| group.hosts.clone()).collect();
+        assert_eq!(hosts, [(0..8).collect::<Vec<_>>(), (8..16).collect()]);
+        assert_eq!((found.lengths, &*found.strangers), ([Bytes(0), Bytes(1 << 20)], &[][..]));
+        let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.05;
+        assert!(near(found.groups[0].inside[0], 1.2e-6) && near(found.between[0].seconds[0], 1.8e-6), "{found:?}");
+        assert_eq!((found.between.len(), found.between[0].groups), (1, [0, 1]));
+        assert_eq!(found.group_of(16)[8], Some(1));
+    }
+
+    #[test]
+    fn a_host_on_a_leaf_of_its_own_fits_nowhere() {
+        let mut machine = Machine::leaf_spine(17, 2, 1);
+        machine.leaf_of_host[5] = 2;
+        let found = inferred(&machine);
+        assert_eq!(found.strangers, [5]);
+        assert!(found.groups.iter().all(|group| !group.hosts.contains(&5)));
+    }
+
+    #[test]
+    fn a_slow_host_still_fits() {
+        for symptom in [Symptom::Slower(3.0), Symptom::Latency(5e-6), Symptom::Bandwidth(0.2)] {
+            let machine =
+                Machine::leaf_spine(16, 2, 1).with(Fault::Host { host: 3, direction: Direction::Both, symptom });
+            let found = inferred(&machine);
+            assert_eq!((found.groups.len(), &*found.strangers), (2, &[][..]), "{symptom:?}");
+        }
+    }
+
+    #[test]
+    fn few_hosts_are_one_group() {
+        for hosts in 1..4 {
+            let found = inferred(&Machine::leaf_spine(hosts, 1, 2));
+            assert_eq!((found.groups.len(), found.groups[0].hosts.len()), (1, hosts));
+            assert_eq!(found.groups[0].inside[0].is_nan(), hosts == 1);
+        }
+    }
+
+    #[test]
+    fn a_dead_machine_has_no_times() {
+        let dead = |host| Fault::Host { host, direction: Direction::Both, symptom: Symptom::Dead };
+        let machine = (0..6).fold(Machine::leaf_spine(6, 2, 1), |machine, host| machine.with(dead(host)));
+        let found = inferred(&machine);
+        assert_eq!(found.groups.iter().map(|group| group.hosts.len()).sum::<usize>() + found.strangers.len(), 6);
+        assert!(found.groups.iter().all(|group| group.inside[0].is_nan()));
+    }
+}

@@ -1,0 +1,410 @@
+//! What is wrong with a cluster: a verdict that fits into an e-mail, and JSON for programs.
+//!
+//! In: a [`Diagnosis`]. Out: text, the evidence for one finding, or the document `network_test.diagnosis/1`.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Table;
+use crate::{
+    analysis::diagnose::{AtLength, Diagnosis, Direction, Finding, Judged, Kind, RetestVerdict, Symptom},
+    units::{Seconds, counted, hostlist},
+};
+
+/// Name of the JSON document's form.
+pub const SCHEMA: &str = "network_test.diagnosis/1";
+
+/// Characters of a line of text.
+const WIDTH: usize = 78;
+
+/// Confidence beyond which more digits say nothing.
+const MOST_CONFIDENCE: f64 = 0.9999;
+
+/// What a finding is called in text and JSON: `F1` is the weightiest.
+pub fn id(number: usize) -> String {
+    format!("F{}", number + 1)
+}
+
+/// For people: the verdict, what was judged, the findings by weight.
+pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", headline(diagnosis))?;
+    for run in &diagnosis.runs {
+        writeln!(out, "  {}", judged(run))?;
+    }
+    for reason in &diagnosis.invalid {
+        paragraph(out, "  cannot be judged: ", reason)?;
+    }
+    for (number, finding) in diagnosis.findings.iter().enumerate() {
+        writeln!(out)?;
+        paragraph(out, &format!("{:<4}", id(number)), &sentence(finding))?;
+        paragraph(out, "    ", &support(finding))?;
+        paragraph(out, "    check: ", next_check(finding))?;
+    }
+    if !diagnosis.findings.is_empty() {
+        writeln!(out)?;
+        writeln!(out, "The evidence for one of them: --explain {}", id(0))?;
+    }
+    Ok(())
+}
+
+fn headline(diagnosis: &Diagnosis) -> String {
+    let hosts = counted(diagnosis.hosts.len(), "host");
+    match diagnosis.verdict() {
+        "findings" => format!("FINDINGS: {} on {hosts}", counted(diagnosis.findings.len(), "finding")),
+        "healthy" => {
+            let percent = 100.0 * diagnosis.confidence;
+            format!(
+                "HEALTHY: nothing among {hosts} is slower than its peers by more than noise ({percent} % confidence)"
+            )
+        }
+        _ => format!("INVALID: this measurement of {hosts} cannot be judged"),
+    }
+}
+
+/// What a run is, in one line.
+fn judged(run: &Judged) -> String {
+    let lengths = match &run.lengths[..] {
+        [only] => format!("{only} bytes"),
+        [first, .., last] => format!("{} from {first} to {last}", counted(run.lengths.len(), "length")),
+        [] => "no length".to_owned(),
+    };
+    let ranks = if run.ranks == run.hosts { String::new() } else { format!(", {}", counted(run.ranks, "rank")) };
+    let measured = match (100.0 * run.measured).round() {
+        100.0 => String::new(),
+        percent => format!(", {percent} % of the pairs measured"),
+    };
+    let (mode, hosts, noise) = (run.mode, counted(run.hosts, "host"), 100.0 * run.noise);
+    format!("{mode}: {hosts}{ranks}, {lengths}{measured}; pairs scatter by {noise:.1} %")
+}
+
+/// Who, how much, from where on.
+pub fn sentence(finding: &Finding) -> String {
+    let who = who(finding);
+    let lengths = lengths(finding);
+    let (ratio, extra) = (ratio(finding.ratio), Seconds(finding.extra_seconds));
+    match finding.symptom {
+        Symptom::Jitter => format!("{who}: medians are usual, but samples scatter {ratio} times as far, {lengths}"),
+        Symptom::Duplex => {
+            format!(
+                "{who}: takes {ratio} times as long when it sends and receives at once (up to {extra} more), {lengths}"
+            )
+        }
+        Symptom::Noise => {
+            format!("{who}: takes {ratio} times as long while others communicate (up to {extra} more), {lengths}")
+        }
+        Symptom::Bandwidth if finding.ratio >= 1.5 => {
+            let share = 1.0 / finding.ratio;
+            format!("{who} at {share:.2} of the usual bandwidth ({ratio} times as long, up to {extra} more), {lengths}")
+        }
+        _ => format!("{who} {ratio} times as slowly as its peers (up to {extra} more), {lengths}"),
+    }
+}
+
+fn who(finding: &Finding) -> String {
+    let is_plain = !matches!(finding.symptom, Symptom::Jitter | Symptom::Duplex | Symptom::Noise);
+    let verb = match finding.direction {
+        Direction::Both if is_plain => " sends and receives",
+        Direction::Send if is_plain => " sends",
+        Direction::Receive if is_plain => " receives",
+        Direction::Both => "",
+        Direction::Send => " (sending)",
+        Direction::Receive => " (receiving)",
+    };
+    match (finding.kind, &finding.hosts[..], finding.rank) {
+        (Kind::Rank, [host], Some(rank)) => format!("rank {rank} on {host}{verb}"),
+        (Kind::Link, [from, to], _) if finding.direction == Direction::Both => {
+            format!("the link between {from} and {to}{}", if is_plain { " carries messages" } else { "" })
+        }
+        (Kind::Link, [from, to], _) => {
+            format!("the link from {from} to {to}{}", if is_plain { " carries messages" } else { "" })
+        }
+        (Kind::Group, hosts, _) => {
+            format!(
+                "the way between {} and all others{}",
+                members(hosts),
+                if is_plain { group_verb(finding) } else { "" }
+            )
+        }
+        (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
+    }
+}
+
+fn group_verb(finding: &Finding) -> &'static str {
+    match finding.direction {
+        Direction::Both => " carries messages",
+        Direction::Send => " carries messages outward",
+        Direction::Receive => " carries messages inward",
+    }
+}
+
+/// Hosts, folded: `node[001-016] (16 hosts)`.
+fn members(hosts: &[String]) -> String {
+    format!("{} ({})", hostlist::compress(hosts), counted(hosts.len(), "host"))
+}
+
+fn ratio(ratio: f64) -> String {
+    if ratio < 9.95 { format!("{ratio:.2}") } else { format!("{ratio:.0}") }
+}
+
+fn lengths(finding: &Finding) -> String {
+    let (first, last) = finding.lengths;
+    let is_first = finding.curve.first().is_none_or(|at| at.is_meant);
+    let is_last = finding.curve.last().is_none_or(|at| at.is_meant);
+    match (is_first, is_last) {
+        _ if first == last => format!("at {first} bytes"),
+        (true, true) => "at all lengths".to_owned(),
+        (false, true) => format!("from {first} on"),
+        (true, false) => format!("up to {last}"),
+        (false, false) => format!("from {first} to {last}"),
+    }
+}
+
+/// How many agree, how sure it is, what re-tests say.
+pub fn support(finding: &Finding) -> String {
+    let unit = match finding.kind {
+        Kind::Link => "cells",
+        Kind::Rank => "lengths",
+        _ => "pairs",
+    };
+    let mut text = format!("{} of {} {unit} agree; ", finding.cells.slow, finding.cells.of);
+    text += &match finding.confidence {
+        c if c > MOST_CONFIDENCE => format!("confidence over {} %", 100.0 * MOST_CONFIDENCE),
+        c => format!("confidence {:.2} %", 100.0 * c),
+    };
+    text += match finding.retest {
+        None => "",
+        Some(RetestVerdict::Confirmed) => "; re-measured alone: confirmed",
+        Some(RetestVerdict::Contention) => "; re-measured alone: usual, slow only among others: contention or routing",
+        Some(RetestVerdict::Transient) => "; re-measured: usual, it may have passed",
+    };
+    if finding.modes.len() > 1 {
+        let modes: Vec<_> = finding.modes.iter().map(ToString::to_string).collect();
+        text += &format!("; seen in {}", modes.join(", "));
+    }
+    text
+}
+
+/// What to look at next.
+pub fn next_check(finding: &Finding) -> &'static str {
+    if finding.retest == Some(RetestVerdict::Contention) {
+        return "routing tables and what shares this path; the cable itself is fine";
+    }
+    match (finding.kind, finding.symptom) {
+        (Kind::Group, Symptom::Latency) => "the switch of these hosts: its uplinks, firmware and routes to the others",
+        (Kind::Group, _) => "the uplinks of these hosts' switch: error counters, speed, width, a missing cable",
+        (Kind::Link, Symptom::Latency) => "the route between the two: a detour, one port or one inter-switch cable",
+        (Kind::Link, _) => "error counters along the route between the two: one port or one inter-switch cable",
+        (Kind::Rank, _) => {
+            "the core that this rank is bound to: binding, frequency, who else runs there, NUMA distance to the card"
+        }
+        (_, Symptom::Jitter) => {
+            "what else runs on the host: daemons, interrupts, power management; then error counters of its port"
+        }
+        (_, Symptom::Duplex) => {
+            "PCIe width and speed of the card, duplex setting of its port, memory bandwidth of the host"
+        }
+        (_, Symptom::Noise) => {
+            "what shares the host's switch port and its route; buffers and flow control of the switch"
+        }
+        (_, Symptom::Latency) => {
+            "BIOS and power settings, CPU frequency, interrupt binding; compare with a healthy host"
+        }
+        (_, Symptom::Bandwidth) => match finding.direction {
+            Direction::Both => "speed and width of the host's port and of its PCIe slot, then cable and error counters",
+            _ => "cable and transceiver of the host's port: error counters in this direction, then the switch port",
+        },
+    }
+}
+
+/// Writes text after `lead`, broken into lines; further lines are indented as far.
+fn paragraph(out: &mut dyn Write, lead: &str, text: &str) -> io::Result<()> {
+    let indent = if lead.trim_end().len() <= 3 { lead.len() } else { 4 + 2 };
+    let mut line = lead.to_owned();
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            writeln!(out, "{line}")?;
+            line = " ".repeat(indent);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line += word;
+        is_empty = false;
+    }
+    writeln!(out, "{line}")
+}
+
+/// The evidence for one finding, for people.
+pub fn write_evidence(diagnosis: &Diagnosis, number: usize, out: &mut dyn Write) -> io::Result<()> {
+    let finding = &diagnosis.findings[number];
+    paragraph(out, &format!("{:<4}", id(number)), &sentence(finding))?;
+    paragraph(out, "    ", &support(finding))?;
+    writeln!(out)?;
+    let mut table = Table::new(["length", "usual", "here", "ratio", "more", ""]).left(5);
+    for at in &finding.curve {
+        table.push([
+            at.length.to_string(),
+            Seconds(at.usual_seconds).to_string(),
+            Seconds(at.usual_seconds + at.extra_seconds).to_string(),
+            ratio(at.ratio),
+            Seconds(at.extra_seconds).to_string(),
+            (if at.is_meant { "<-" } else { "" }).to_owned(),
+        ]);
+    }
+    table.write("  ", out)?;
+    writeln!(out)?;
+    writeln!(out, "  usual: median over all pairs of hosts; here: what the finding makes of it;")?;
+    writeln!(out, "  <-: lengths that the finding is about.")?;
+    for line in ruled_out(finding) {
+        paragraph(out, "  - ", line)?;
+    }
+    Ok(())
+}
+
+/// Why it is this and nothing else.
+fn ruled_out(finding: &Finding) -> Vec<&'static str> {
+    let mut lines = match finding.kind {
+        Kind::Node => vec![
+            "Not one link: most of the host's pairs are slow by the same ratio.",
+            "Not its switch: other hosts of its group are not slow.",
+        ],
+        Kind::Group => vec!["Not single hosts: they are slow toward other groups only, and all of them alike."],
+        Kind::Link => vec![
+            "Not its ends: the other pairs of both hosts are as fast as those of their peers.",
+            "Not chance: several lengths or both directions agree on a size that one cause would have.",
+        ],
+        Kind::Rank => vec!["Not the host or its network: the other ranks on the host are faster to the same partners."],
+        Kind::Fabric => vec![],
+    };
+    if finding.direction != Direction::Both && finding.symptom == Symptom::Latency {
+        lines.push(
+            "Which way a message is late is seen only with --timing clock, or where the other direction is fast: with other \
+             timings the announcement travels the other way.",
+        );
+    }
+    lines
+}
+
+/// The document `network_test.diagnosis/1`.
+#[derive(Serialize)]
+pub struct Document {
+    schema: &'static str,
+    verdict: &'static str,
+    confidence: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    invalid: Vec<String>,
+    run: Option<RunDocument>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    further_runs: Vec<RunDocument>,
+    groups: Vec<Vec<String>>,
+    findings: Vec<FindingDocument>,
+}
+
+#[derive(Serialize)]
+struct RunDocument {
+    mode: String,
+    hosts: usize,
+    ranks: usize,
+    lengths: usize,
+    statistic: &'static str,
+    noise: f64,
+    measured: f64,
+}
+
+#[derive(Serialize)]
+struct FindingDocument {
+    id: String,
+    kind: &'static str,
+    hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    direction: &'static str,
+    symptom: &'static str,
+    modes: Vec<String>,
+    lengths: [u64; 2],
+    ratio: f64,
+    extra_seconds: f64,
+    confidence: f64,
+    cells: Cells,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retest: Option<&'static str>,
+    explanation: String,
+    next_check: &'static str,
+    curve: Vec<CurveDocument>,
+}
+
+#[derive(Serialize)]
+struct Cells {
+    slow: usize,
+    of: usize,
+}
+
+#[derive(Serialize)]
+struct CurveDocument {
+    length: u64,
+    ratio: f64,
+    usual_seconds: f64,
+    extra_seconds: f64,
+}
+
+impl From<&AtLength> for CurveDocument {
+    fn from(at: &AtLength) -> Self {
+        let AtLength { length, ratio, usual_seconds, extra_seconds, .. } = *at;
+        Self { length: length.0, ratio, usual_seconds, extra_seconds }
+    }
+}
+
+impl From<&Judged> for RunDocument {
+    fn from(run: &Judged) -> Self {
+        Self {
+            mode: run.mode.to_string(),
+            hosts: run.hosts,
+            ranks: run.ranks,
+            lengths: run.lengths.len(),
+            statistic: "median",
+            noise: run.noise,
+            measured: run.measured,
+        }
+    }
+}
+
+/// For programs.
+pub fn document(diagnosis: &Diagnosis) -> Document {
+    let groups = diagnosis.group.iter().max().map_or(0, |last| last + 1);
+    let members = |group| {
+        let hosts = diagnosis.hosts.iter().zip(&diagnosis.group);
+        hosts.filter(|(_, own)| **own == group).map(|(name, _)| name.clone()).collect()
+    };
+    let finding = |(number, finding): (usize, &Finding)| FindingDocument {
+        id: id(number),
+        kind: finding.kind.name(),
+        hosts: finding.hosts.clone(),
+        rank: finding.rank,
+        direction: finding.direction.name(),
+        symptom: finding.symptom.name(),
+        modes: finding.modes.iter().map(ToString::to_string).collect(),
+        lengths: [finding.lengths.0.0, finding.lengths.1.0],
+        ratio: finding.ratio,
+        extra_seconds: finding.extra_seconds,
+        confidence: finding.confidence,
+        cells: Cells { slow: finding.cells.slow, of: finding.cells.of },
+        retest: finding.retest.map(RetestVerdict::name),
+        explanation: format!("{}; {}", sentence(finding), support(finding)),
+        next_check: next_check(finding),
+        curve: finding.curve.iter().map(CurveDocument::from).collect(),
+    };
+    let mut runs = diagnosis.runs.iter().map(RunDocument::from);
+    Document {
+        schema: SCHEMA,
+        verdict: diagnosis.verdict(),
+        confidence: diagnosis.confidence,
+        invalid: diagnosis.invalid.clone(),
+        run: runs.next(),
+        further_runs: runs.collect(),
+        groups: (0..groups).map(members).collect(),
+        findings: diagnosis.findings.iter().enumerate().map(finding).collect(),
+    }
+}
