@@ -1,22 +1,20 @@
-//! From what was found in the difference of two runs to what is told of it: size in ratio and seconds, and how many pairs
-//! show it.
+//! From what was found in the difference of two runs to what is told of it: size in ratio and seconds, length by length,
+//! and how many pairs show it.
+//!
+//! In: hosts by number, an effect and a range of lengths, and the difference. Out: [`Change`]s. Nothing is judged here.
 
 use rayon::prelude::*;
 
-use super::{Change, Subject, Symptom};
+use super::{Change, Subject};
 use crate::{
     analysis::diagnose::{
-        Direction,
+        Agreement, AtLength, Direction, Symptom,
         folded::{Folded, Square},
-        model::Fit,
-        robust::{median_of, scatter_about_zero},
+        robust::median_of,
+        symptom,
     },
     record::Statistic,
-    units::Bytes,
 };
-
-/// A pair shows a change that exceeds the noise by this many standard deviations.
-const BEYOND_NOISE: f64 = 2.0;
 
 /// What was found, hosts by number.
 pub(super) struct Found<'a> {
@@ -39,8 +37,6 @@ pub(super) struct Describer<'a> {
     pub change: &'a Folded,
     /// The same without what many pairs have in common.
     pub rest: &'a Folded,
-    /// What hosts explain of `rest`, and what is left.
-    pub fit: &'a Fit,
     /// What all pairs have in common, `[length]`.
     pub shift: Vec<f64>,
     /// Of the base run, `[host]`.
@@ -59,29 +55,34 @@ impl Describer<'_> {
             Subject::Group => self.change.from_to(length, i, j) - self.shift[length],
             _ => self.rest.from_to(length, i, j),
         };
-        let over = |range: std::ops::RangeInclusive<usize>, pair, scratch: &mut Vec<f64>| {
-            median_of(range.map(|length| at(length, pair)), scratch)
+        let over_range = |scratch: &mut Vec<f64>, pair: &(usize, usize)| {
+            sign * median_of((first..=last).map(|length| at(length, *pair)), scratch)
         };
-        let noise = self.noise(found.range);
-        let of_pairs = pairs.par_iter().map_init(Vec::new, |scratch, pair| sign * over(first..=last, *pair, scratch));
-        let of_pairs: Vec<f64> = of_pairs.filter(|value| !value.is_nan()).collect();
-        let slow = of_pairs.iter().filter(|value| **value > BEYOND_NOISE * noise).count();
-        let seconds = |pair: &(usize, usize)| self.base.level[last] * self.base.from_to(last, pair.0, pair.1).exp();
-        let usual = median_of(pairs.iter().map(seconds), &mut Vec::new());
-        let effect_at = |length: usize| sign * median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
-        let lengths = &self.change.lengths;
-        Change {
-            subject: found.subject,
-            hosts: found.hosts.iter().map(|host| self.change.names[*host].clone()).collect(),
-            direction: found.direction,
-            is_slower: sign > 0.0,
-            symptom: symptom(self.statistic, lengths, found.range, effect_at),
-            lengths: (lengths[first], lengths[last]),
-            ratio: found.effect.exp(),
-            extra_seconds: usual * found.effect.exp_m1(),
-            confidence: 1.0 - found.doubt,
-            cells: (slow, of_pairs.len()),
-        }
+        let of_pairs: Vec<f64> = pairs.par_iter().map_init(Vec::new, over_range).collect();
+        let curve = (0..self.change.lengths.len()).map(|length| {
+            let mut scratch = Vec::new();
+            let usual = |pair: &(usize, usize)| self.base.from_to(length, pair.0, pair.1);
+            let usual = self.base.level[length] * median_of(pairs.iter().map(usual), &mut scratch).exp();
+            (usual, median_of(pairs.iter().map(|pair| at(length, *pair)), &mut scratch))
+        });
+        change(found, &self.change.names, self.statistic, self.curve(found.range, curve), agreement(found, &of_pairs))
+    }
+
+    /// A change of pairs inside hosts: usual seconds and effect, `[length]`, and the effect of every host.
+    pub fn inside(&self, found: &Found, curve: impl Iterator<Item = (f64, f64)>, of_hosts: &[f64]) -> Change {
+        change(found, &[], self.statistic, self.curve(found.range, curve), agreement(found, of_hosts))
+    }
+
+    /// From usual seconds and `ln(ratio)`, `[length]`.
+    fn curve(&self, (first, last): (usize, usize), at: impl Iterator<Item = (f64, f64)>) -> Vec<AtLength> {
+        let of_length = |(index, (usual_seconds, effect)): (usize, (f64, f64))| AtLength {
+            length: self.change.lengths[index],
+            ratio: effect.exp(),
+            usual_seconds,
+            extra_seconds: usual_seconds * effect.exp_m1(),
+            is_meant: (first..=last).contains(&index),
+        };
+        at.enumerate().map(of_length).collect()
     }
 
     /// Whether a pair changed in the direction of `sign` by itself, not only beside its hosts: the pair of two slow hosts that
@@ -110,37 +111,38 @@ impl Describer<'_> {
         };
         (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|&(i, j)| i != j && is_meant(i, j)).collect()
     }
+}
 
-    /// Standard deviation of what is left of a pair, one direction, in the middle of a range of lengths.
-    fn noise(&self, (first, last): (usize, usize)) -> f64 {
-        let hosts = self.fit.hosts();
-        let of_row = |i: usize| {
-            let mut scratch = Vec::new();
-            let middle =
-                |j: usize| median_of((first..=last).map(|length| self.fit.rest_from_to(length, i, j)), &mut scratch);
-            (0..hosts).map(middle).filter(|value| !value.is_nan()).collect::<Vec<_>>()
-        };
-        scatter_about_zero(&mut (0..hosts).into_par_iter().flat_map_iter(of_row).collect::<Vec<_>>())
+fn change(found: &Found, names: &[String], statistic: Statistic, curve: Vec<AtLength>, cells: Agreement) -> Change {
+    let (first, last) = found.range;
+    let meant = &curve[first..=last];
+    let extra_seconds = meant.iter().map(|at| at.extra_seconds).max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    // What became faster did so by a negative time.
+    let sizes: Vec<AtLength> =
+        meant.iter().map(|at| AtLength { extra_seconds: at.extra_seconds.abs(), ..*at }).collect();
+    Change {
+        subject: found.subject,
+        hosts: found.hosts.iter().map(|host| names[*host].clone()).collect(),
+        direction: found.direction,
+        is_slower: found.effect > 0.0,
+        symptom: Some(match statistic {
+            Statistic::Deviation | Statistic::Max => Symptom::Jitter,
+            _ => symptom(&sizes),
+        }),
+        lengths: (curve[first].length, curve[last].length),
+        ratio: found.effect.exp(),
+        extra_seconds: extra_seconds.unwrap_or(f64::NAN),
+        confidence: 1.0 - found.doubt,
+        cells,
+        curve,
     }
 }
 
-/// What part of a time changed: what is left at the longest length if messages cost more each, what comes with length if
-/// bytes do. A single length does not tell.
-pub(super) fn symptom(
-    statistic: Statistic,
-    lengths: &[Bytes],
-    range: (usize, usize),
-    effect_at: impl Fn(usize) -> f64,
-) -> Option<Symptom> {
-    let last = lengths.len() - 1;
-    match (statistic, range) {
-        (Statistic::Deviation | Statistic::Max, _) => Some(Symptom::Jitter),
-        _ if last == 0 => None,
-        (_, (0, end)) if end < last => Some(Symptom::Latency),
-        (_, (first, end)) if first > 0 && end == last => Some(Symptom::Bandwidth),
-        // The extra seconds grow with the length unless the ratio falls about as fast as times grow.
-        _ if effect_at(last) > effect_at(0) / 2.0 => Some(Symptom::Bandwidth),
-        _ => Some(Symptom::Latency),
+/// How many show at least half of what was found. `effects`: `ln(ratio)` in the direction of the change.
+fn agreement(found: &Found, effects: &[f64]) -> Agreement {
+    Agreement {
+        slow: effects.iter().filter(|effect| **effect > found.effect.abs() / 2.0).count(),
+        of: effects.iter().filter(|effect| !effect.is_nan()).count(),
     }
 }
 
@@ -158,23 +160,7 @@ pub(super) fn silent(base: &Folded, host: usize) -> Change {
         ratio: f64::INFINITY,
         extra_seconds: f64::INFINITY,
         confidence: 1.0,
-        cells: (2 * most, 2 * most),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_symptom_is_where_the_seconds_are() {
-        let lengths = [0, 1024, 1 << 20].map(Bytes);
-        let of = |statistic, range, effects: [f64; 3]| symptom(statistic, &lengths, range, |length| effects[length]);
-        assert_eq!(of(Statistic::Median, (0, 1), [0.1, 0.1, 0.0]), Some(Symptom::Latency));
-        assert_eq!(of(Statistic::Median, (1, 2), [0.0, 0.1, 0.1]), Some(Symptom::Bandwidth));
-        assert_eq!(of(Statistic::Median, (0, 2), [0.1, 0.1, 0.1]), Some(Symptom::Bandwidth));
-        assert_eq!(of(Statistic::Median, (0, 2), [0.5, 0.4, 0.1]), Some(Symptom::Latency));
-        assert_eq!(of(Statistic::Deviation, (0, 2), [0.5, 0.4, 0.1]), Some(Symptom::Jitter));
-        assert_eq!(symptom(Statistic::Min, &lengths[..1], (0, 0), |_| 0.1), None);
+        cells: Agreement { slow: 2 * most, of: 2 * most },
+        curve: Vec::new(),
     }
 }

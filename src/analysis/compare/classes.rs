@@ -3,10 +3,7 @@
 //! In: two runs. Out: how long pairs of each class take in both ([`ClassChange`]), for runs whose hosts are not the same,
 //! and by how much pairs inside hosts changed, host by host.
 
-use super::{
-    join::Joined,
-    shifts::{Shift, error_of_median},
-};
+use super::{join::Joined, shifts::Shift};
 use crate::{
     analysis::diagnose::robust::median_of,
     record::{BoxError, Run, Statistic},
@@ -67,10 +64,8 @@ fn quantiles(run: &dyn Run, statistic: Statistic, length: usize) -> Result<[[f64
 
 /// Pairs inside hosts, over the hosts that the runs share.
 pub(super) struct InsideHosts {
-    /// Medians, seconds, `[length]`.
+    /// Medians in the base run, seconds, `[length]`.
     pub base: Vec<f64>,
-    /// Medians, seconds, `[length]`.
-    pub new: Vec<f64>,
     /// `[length]`.
     pub shift: Vec<Shift>,
     /// `ln(new / base)`, `[length][host]`; NaN where a host has none.
@@ -84,27 +79,24 @@ impl InsideHosts {
         if !is_several(base) || !is_several(new) {
             return Ok(None);
         }
-        let mut inside = Self { base: Vec::new(), new: Vec::new(), shift: Vec::new(), of_host: Vec::new() };
+        let mut inside = Self { base: Vec::new(), shift: Vec::new(), of_host: Vec::new() };
         for length in &joined.lengths {
             let mut base = medians(base, statistic, length.index.0, &joined.in_base)?;
-            let mut new = medians(new, statistic, length.index.1, &joined.in_new)?;
+            let new = medians(new, statistic, length.index.1, &joined.in_new)?;
             let of_host: Vec<f64> = base.iter().zip(&new).map(|(base, new)| (new / base).ln()).collect();
-            let known: Vec<f64> = of_host.iter().copied().filter(|ratio| !ratio.is_nan()).collect();
-            inside.shift.push(Shift { value: median(&mut known.clone()), error: error_of_median(known) });
+            inside.shift.push(Shift::of_hosts(of_host.clone()));
             inside.of_host.push(of_host);
             inside.base.push(median(&mut base));
-            inside.new.push(median(&mut new));
         }
         let is_known = inside.shift.iter().any(|shift| shift.error.is_finite());
         Ok(is_known.then_some(inside))
     }
 
-    /// Hosts that show at least half of an effect, `ln(ratio)`, over a range of lengths, and all hosts.
-    pub fn beyond(&self, effect: f64, (first, last): (usize, usize)) -> (usize, usize) {
+    /// `ln(new / base)` of every host in the middle of a range of lengths; NaN for hosts without pairs inside.
+    pub fn of_hosts(&self, (first, last): (usize, usize)) -> Vec<f64> {
         let hosts = self.of_host.first().map_or(0, Vec::len);
-        let middle = |host: usize| median_of((first..=last).map(|length| self.of_host[length][host]), &mut Vec::new());
-        let known: Vec<f64> = (0..hosts).map(middle).filter(|value| !value.is_nan()).collect();
-        (known.iter().filter(|value| effect.signum() * **value > effect.abs() / 2.0).count(), known.len())
+        let middle = |host| median_of((first..=last).map(|length| self.of_host[length][host]), &mut Vec::new());
+        (0..hosts).map(middle).collect()
     }
 }
 

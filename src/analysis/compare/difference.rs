@@ -35,13 +35,15 @@ impl Difference {
         Ok(Self { base, new, change })
     }
 
-    /// Middle number of pairs that a host has in both runs, over hosts, at the length that has most.
-    pub fn usual_pairs(&self) -> f64 {
+    /// Pairs that are in both runs, at the length that has most: of the middle host, and of the host that has fewest but any.
+    pub fn pairs(&self) -> (f64, usize) {
         let of_length = |square: &Square| {
-            let pairs = (0..square.side()).map(|host| present(square, host) as f64);
-            median(&mut pairs.collect::<Vec<_>>())
+            let pairs: Vec<usize> = (0..square.side()).map(|host| present(square, host)).collect();
+            let least = pairs.iter().copied().filter(|pairs| *pairs > 0).min().unwrap_or(0);
+            (median(&mut pairs.iter().map(|pairs| *pairs as f64).collect::<Vec<_>>()), least)
         };
-        self.change.mean.iter().map(of_length).fold(0.0, f64::max)
+        let lengths = self.change.mean.iter().map(of_length);
+        lengths.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
     }
 
     /// Hosts that have pairs in the base run and none in the new one.

@@ -10,12 +10,15 @@
 
 mod changes;
 mod classes;
+mod comparison;
 mod difference;
+mod few;
 mod join;
 mod moved;
 mod shifts;
 
 pub use classes::{ClassChange, LEVELS};
+pub use comparison::{Change, Comparison, FabricChange, Moved, Pairs, Settings, Subject, Verdict};
 pub use join::JoinedLength;
 
 use crate::{
@@ -26,26 +29,14 @@ use crate::{
         folded::Folded,
         model::Fit,
     },
-    plan::Mode,
-    record::{BoxError, Run, Statistic},
-    units::Bytes,
+    record::{BoxError, Run},
+    units::counted,
 };
 use changes::{Describer, Found};
 use classes::InsideHosts;
 use difference::Difference;
 use join::{Joined, count_of_hosts};
 use shifts::{Shift, Shifts};
-
-/// What counts as a change.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Statistic of every pair, in seconds.
-    pub statistic: Statistic,
-    /// Least change, as a share: 0.05 is 5 %.
-    pub threshold: f64,
-    /// Probability with which two runs of a healthy machine differ in nothing.
-    pub confidence: f64,
-}
 
 /// Why two runs are not compared.
 #[derive(Debug, thiserror::Error)]
@@ -58,157 +49,8 @@ pub enum CompareError {
     Read(#[from] BoxError),
 }
 
-/// Which pairs changed together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pairs {
-    /// All pairs of hosts.
-    All,
-    /// Hosts of one group.
-    InsideGroups,
-    /// Hosts of different groups.
-    BetweenGroups,
-    /// Ranks of one host.
-    InsideHosts,
-}
-
-impl Pairs {
-    /// Whether pairs of hosts in the same group are meant, or in different ones.
-    fn contains(self, is_same_group: bool) -> bool {
-        match self {
-            Self::All => true,
-            Self::InsideGroups => is_same_group,
-            Self::BetweenGroups => !is_same_group,
-            Self::InsideHosts => false,
-        }
-    }
-}
-
-/// Who or what changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// A host.
-    Host,
-    /// A host of which no exchange succeeds any more.
-    Silent,
-    /// The path between two hosts.
-    Link,
-    /// Several hosts' common way to all others.
-    Group,
-    /// Many pairs alike.
-    Pairs(Pairs),
-}
-
-/// What became slower, or faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symptom {
-    /// Every message, by about the same time.
-    Latency,
-    /// By a time that grows with the length.
-    Bandwidth,
-    /// The scatter of times.
-    Jitter,
-}
-
-/// One finding: what changed, by how much, and how sure that is.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// Who or what.
-    pub subject: Subject,
-    /// Names: one host; source and destination; members of a group; none for many pairs alike.
-    pub hosts: Vec<String>,
-    /// Which way.
-    pub direction: Direction,
-    /// Else it is faster.
-    pub is_slower: bool,
-    /// What part of the time; `None` where that cannot be told.
-    pub symptom: Option<Symptom>,
-    /// First and last length, bytes in the base run.
-    pub lengths: (Bytes, Bytes),
-    /// New time in units of the base run's; infinite for a host that is silent.
-    pub ratio: f64,
-    /// New time minus base time at the last of the lengths, seconds, for the middle one of the pairs that are meant.
-    pub extra_seconds: f64,
-    /// 1 minus the probability that two healthy runs differ like this somewhere.
-    pub confidence: f64,
-    /// Ordered pairs of hosts that changed by more than noise, and all that are meant; hosts for pairs inside hosts.
-    pub cells: (usize, usize),
-}
-
-/// What all pairs have in common at one length.
-#[derive(Clone, Debug)]
-pub struct FabricChange {
-    /// In both runs.
-    pub length: JoinedLength,
-    /// Median over pairs of hosts, seconds.
-    pub base_seconds: f64,
-    /// Median over pairs of hosts, seconds.
-    pub new_seconds: f64,
-    /// Median of the pairs' ratios, new in units of base, without what a group's way explains.
-    pub ratio: f64,
-    /// Ratios of parts of the pairs, where both runs have them.
-    pub parts: Vec<(Pairs, f64)>,
-    /// Whether the change of all pairs, or of a part, is more than noise and more than the threshold.
-    pub is_significant: bool,
-}
-
-/// A host that is near others than it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// Its name.
-    pub host: String,
-    /// Its group in the base run, without itself.
-    pub from: Vec<String>,
-    /// Its group in the new run, without itself.
-    pub to: Vec<String>,
-}
-
-/// The answer in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing differs by more than the threshold and noise.
-    Unchanged,
-    /// Something became slower.
-    Regression,
-    /// Something became faster, nothing slower.
-    Improvement,
-    /// Too few hosts or pairs are in both runs.
-    Incomparable,
-}
-
-/// What changed between two runs.
-#[derive(Clone, Debug)]
-pub struct Comparison {
-    /// Mode of both.
-    pub mode: Mode,
-    /// What was asked for.
-    pub settings: Settings,
-    /// The answer in a word.
-    pub verdict: Verdict,
-    /// Lengths that both runs have, ascending.
-    pub lengths: Vec<JoinedLength>,
-    /// Hosts of both runs, in the order of the base run.
-    pub shared: Vec<String>,
-    /// Hosts of the new run only.
-    pub new_hosts: Vec<String>,
-    /// Hosts of the base run only.
-    pub lost_hosts: Vec<String>,
-    /// Hosts that are near others than they were.
-    pub moved: Vec<Moved>,
-    /// `[length]`; empty where the runs are incomparable.
-    pub fabric: Vec<FabricChange>,
-    /// What became slower by weight, then what became faster.
-    pub findings: Vec<Change>,
-    /// Classes of pairs, where single hosts cannot be compared; else empty.
-    pub classes: Vec<ClassChange>,
-    /// What a reader should know.
-    pub notices: Vec<String>,
-}
-
 /// Hosts from which on single ones can be told apart.
 const LEAST_HOSTS: usize = 4;
-
-/// Pairs of a host, in both runs, from which on it can be judged.
-const LEAST_PAIRS: f64 = 3.0;
 
 /// Compares two runs; fails where they measured different things.
 pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comparison, CompareError> {
@@ -228,7 +70,8 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
         _ => Some(Difference::of(base, new, settings.statistic, &joined)?),
     };
     let difference = difference.filter(|difference| {
-        let is_enough = difference.usual_pairs() >= LEAST_PAIRS;
+        let (usual, _) = difference.pairs();
+        let is_enough = usual >= few::LEAST_PAIRS as f64;
         if !is_enough {
             notices.push(
                 "the runs measured different pairs: too few are in both for single hosts to be compared, only how pairs of \
@@ -254,7 +97,10 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
     };
     match difference {
         None => comparison.classes = classes::compare(base, new, settings.statistic, &joined)?,
-        Some(difference) => Comparing { base, new, joined: &joined, settings, difference }.fill(&mut comparison)?,
+        Some(difference) => {
+            let (_, least_pairs) = difference.pairs();
+            Comparing { base, new, joined: &joined, settings, difference, least_pairs }.fill(&mut comparison)?;
+        }
     }
     Ok(comparison)
 }
@@ -266,6 +112,8 @@ struct Comparing<'a> {
     joined: &'a Joined,
     settings: Settings,
     difference: Difference,
+    /// Pairs of the host that has fewest in both runs.
+    least_pairs: usize,
 }
 
 impl Comparing<'_> {
@@ -273,10 +121,16 @@ impl Comparing<'_> {
         let silent = self.silent()?;
         let lost = self.difference.lost_pairs();
         if lost > 0 {
-            let times = if lost == 1 { "1 pair" } else { &*format!("{lost} pairs") };
             comparison.notices.push(format!(
-                "{times} of hosts (lengths counted apart) {} measured in the base run and missing in the new one",
-                if lost == 1 { "was" } else { "were" }
+                "measured in the base run and missing in the new one: {} of hosts, lengths counted apart",
+                counted(lost, "pair")
+            ));
+        }
+        if self.least_pairs < few::TELLING_PAIRS {
+            comparison.notices.push(format!(
+                "hosts that have only {} in both runs: too few to tell noise by, so that of single ones of them only changes \
+                 by about a half or more are found",
+                counted(self.least_pairs, "pair")
             ));
         }
         let group = Fit::of(self.difference.base.clone(), None).group;
@@ -298,7 +152,6 @@ impl Comparing<'_> {
         let shifts = Shifts::take(&mut rest, &group, self.share(), self.floor());
         let judgements = self.judge(&rest);
         let describer = Describer {
-            fit: &judgements[0].1.fit,
             base: &self.difference.base,
             change: &self.difference.change,
             rest: &rest,
@@ -311,7 +164,7 @@ impl Comparing<'_> {
         let mut findings: Vec<Change> =
             silent.iter().map(|host| changes::silent(&self.difference.base, *host)).collect();
         findings.extend(of_pairs);
-        findings.extend(inside.iter().flat_map(|inside| self.of_inside(inside)));
+        findings.extend(inside.iter().flat_map(|inside| self.of_inside(inside, &describer)));
         findings.extend(self.of_hosts(&shifts, &judgements, &describer));
         // The sort is stable: what explains more stays first.
         findings.sort_by_key(|change| !change.is_slower);
@@ -387,22 +240,12 @@ impl Comparing<'_> {
     }
 
     /// Pairs inside hosts.
-    fn of_inside(&self, inside: &InsideHosts) -> Vec<Change> {
-        let lengths = &self.difference.change.lengths;
+    fn of_inside(&self, inside: &InsideHosts, describer: &Describer) -> Vec<Change> {
         let describe = |(effect, range, doubt): (f64, (usize, usize), f64)| {
-            let at = |length: usize| effect.signum() * inside.shift[length].value;
-            Change {
-                subject: Subject::Pairs(Pairs::InsideHosts),
-                hosts: Vec::new(),
-                direction: Direction::Both,
-                is_slower: effect > 0.0,
-                symptom: changes::symptom(self.settings.statistic, lengths, range, at),
-                lengths: (lengths[range.0], lengths[range.1]),
-                ratio: effect.exp(),
-                extra_seconds: inside.base[range.1] * effect.exp_m1(),
-                confidence: 1.0 - doubt,
-                cells: inside.beyond(effect, range),
-            }
+            let (subject, direction) = (Subject::Pairs(Pairs::InsideHosts), Direction::Both);
+            let curve = inside.base.iter().zip(&inside.shift).map(|(seconds, shift)| (*seconds, shift.value));
+            let of_hosts: Vec<f64> = inside.of_hosts(range).iter().map(|value| effect.signum() * value).collect();
+            describer.inside(&Found { subject, hosts: &[], direction, effect, range, doubt }, curve, &of_hosts)
         };
         self.ranges(&inside.shift, self.joined.shared.len()).into_iter().map(describe).collect()
     }
@@ -414,7 +257,14 @@ impl Comparing<'_> {
         let floors = Floors { node: floor, group: floor, link: usual.link.max(floor) };
         // Common changes are taken out, so that a difference has no structure.
         let one_group = vec![0; self.joined.shared.len()];
-        let judge = |seen: Folded| accuse::judge(seen, Some(&one_group), self.share(), floors);
+        let judge = |seen: Folded| {
+            let mut judgement = accuse::judge(seen, Some(&one_group), self.share(), floors);
+            if self.least_pairs < few::MANY_PAIRS {
+                judgement.suspicions.retain(|found| found.kind == Kind::Link);
+                judgement.suspicions.splice(0..0, few::slower(&judgement.fit, self.share(), floor));
+            }
+            judgement
+        };
         [(1.0, judge(rest.clone())), (-1.0, judge(difference::negated(rest, &self.difference.new.level)))]
     }
 

@@ -27,6 +27,9 @@ use crate::{
 /// Groups of fewer hosts are not told from hosts.
 const LEAST_MEMBERS: usize = 3;
 
+/// Pairs of a host, inside its group and with others, that say by how much these differ: of two, the middle follows either.
+const LEAST_PAIRS: usize = 3;
+
 /// By how much two healthy runs differ for a whole length or a whole group: standard deviation, `ln(ratio)`.
 const RUN_TO_RUN: f64 = 0.01;
 
@@ -47,6 +50,20 @@ const MANY_LENGTHS: usize = 4;
 pub(super) struct Shift {
     pub value: f64,
     pub error: f64,
+}
+
+impl Shift {
+    /// The median of values of hosts, those that are there; its error follows from how hosts differ, and is infinite for
+    /// fewer than three.
+    pub fn of_hosts(mut values: Vec<f64>) -> Self {
+        values.retain(|value| !value.is_nan());
+        let value = median(&mut values);
+        let error = match values.len() {
+            0..=2 => f64::INFINITY,
+            count => 1.2533 * scatter(&mut values) / (count as f64).sqrt(),
+        };
+        Self { value, error }
+    }
 }
 
 /// A range of lengths over which a common change is more than noise.
@@ -111,16 +128,14 @@ impl Shifts {
     }
 }
 
-/// The middle of all pairs for which `keep` is true; its standard error follows from how hosts differ.
+/// The middle host's middle pair among those for which `keep` is true: nearly half of the hosts can have changed by
+/// themselves before it follows them, of the middle of all pairs less than a third.
 fn shift(mean: &Square, keep: &(dyn Fn(usize, usize) -> bool + Sync)) -> Shift {
-    let pairs = mean.upper_pairs().filter(|(i, j, _)| keep(*i, *j)).map(|(_, _, value)| value);
-    let value = median(&mut pairs.collect::<Vec<_>>());
-    let of_hosts = |i: usize| {
+    let of_host = |i: usize| {
         let row = mean.row(i).iter().enumerate().filter(|(j, value)| keep(i, *j) && !value.is_nan());
         median_of(row.map(|(_, value)| f64::from(*value)), &mut Vec::new())
     };
-    let of_hosts = (0..mean.side()).into_par_iter().map(of_hosts).filter(|value| !value.is_nan()).collect();
-    Shift { value, error: error_of_median(of_hosts) }
+    Shift::of_hosts((0..mean.side()).into_par_iter().map(of_host).collect())
 }
 
 /// By how much the pairs between groups differ from those inside, host by host.
@@ -129,20 +144,12 @@ fn contrast(mean: &Square, group: &[usize]) -> Shift {
         let middle = |is_inside: bool| {
             let row =
                 mean.row(i).iter().enumerate().filter(|(j, v)| (group[*j] == group[i]) == is_inside && !v.is_nan());
-            median_of(row.map(|(_, value)| f64::from(*value)), &mut Vec::new())
+            let mut values: Vec<f64> = row.map(|(_, value)| f64::from(*value)).collect();
+            if values.len() < LEAST_PAIRS { f64::NAN } else { median(&mut values) }
         };
         middle(false) - middle(true)
     };
-    let hosts: Vec<f64> = (0..mean.side()).map(of_host).filter(|value| !value.is_nan()).collect();
-    Shift { value: median(&mut hosts.clone()), error: error_of_median(hosts) }
-}
-
-/// Standard error of the median of values of hosts; infinite for fewer than three.
-pub(super) fn error_of_median(mut of_hosts: Vec<f64>) -> f64 {
-    match of_hosts.len() {
-        0..=2 => f64::INFINITY,
-        count => 1.2533 * scatter(&mut of_hosts) / (count as f64).sqrt(),
-    }
+    Shift::of_hosts((0..mean.side()).into_par_iter().map(of_host).collect())
 }
 
 /// By how much two healthy runs differ at a length, as far as lengths that follow each other tell.

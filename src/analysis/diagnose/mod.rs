@@ -28,6 +28,7 @@ mod retests;
 pub(super) mod robust;
 mod uplinks;
 
+pub(super) use findings::symptom;
 pub use findings::{Agreement, AtLength, Finding, RetestVerdict};
 
 use accuse::Floors;

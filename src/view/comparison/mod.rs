@@ -1,18 +1,25 @@
-//! What changed between two runs: as text for people, as JSON for programs.
+//! What changed between two runs: text that fits an e-mail, and JSON for programs ([`Document`]).
+//!
+//! In: a [`Comparison`] and what both runs say about themselves. Out: text or the document. Nothing is judged here.
+
+mod document;
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+pub use document::{Document, SCHEMA};
 
-use super::Table;
+use super::{
+    Table,
+    diagnosis::{confidence, id, members, paragraph, usual_check},
+};
 use crate::{
     analysis::{
-        compare::{Change, Comparison, FabricChange, LEVELS, Pairs, Subject, Symptom, Verdict},
+        compare::{Change, Comparison, FabricChange, Pairs, Subject, Verdict},
         diagnose::Direction,
         distribution,
     },
     record::Header,
-    units::{Seconds, hostlist},
+    units::{Seconds, counted, hostlist},
 };
 
 /// Lengths in the tables of a long sweep.
@@ -46,39 +53,39 @@ impl View<'_> {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let comparison = self.comparison;
         writeln!(out, "{}", self.verdict())?;
-        writeln!(out)?;
         for (name, side) in [("base", self.base), ("new", self.new)] {
-            writeln!(out, "{name:<9} {}", described(side))?;
+            paragraph(out, &format!("  {name}: "), &described(side))?;
         }
         let settings = comparison.settings;
         let lengths = match &comparison.lengths[..] {
             [] => String::new(),
-            [only] => format!("1 length ({} bytes)", only.base),
+            [only] => format!("{} bytes", only.base),
             [first, .., last] => {
-                format!("{} lengths ({} to {} bytes)", comparison.lengths.len(), first.base, last.base)
+                format!("{} from {} to {}", counted(comparison.lengths.len(), "length"), first.base, last.base)
             }
         };
-        writeln!(
-            out,
-            "compared  {} of {} hosts, {lengths}, {} of {}; changes from {} on, confidence {}",
+        let compared = format!(
+            "{} of {}, {lengths}, {} of {}; changes from {} on, {} % confidence",
             comparison.shared.len(),
-            self.base.header.hosts.count(),
+            counted(self.base.header.hosts.count(), "host"),
             settings.statistic,
             comparison.mode,
             percent(settings.threshold),
-            settings.confidence,
-        )?;
-        for (name, hosts) in [("new hosts", &comparison.new_hosts), ("lost", &comparison.lost_hosts)] {
+            100.0 * settings.confidence,
+        );
+        paragraph(out, "  compared: ", &compared)?;
+        for (name, hosts) in [("new hosts", &comparison.new_hosts), ("lost hosts", &comparison.lost_hosts)] {
             if !hosts.is_empty() {
-                writeln!(out, "{name:<9} {}: {}", hosts.len(), list(hosts))?;
+                paragraph(out, &format!("  {name}: "), &members(&in_order(hosts)))?;
             }
         }
         for moved in &comparison.moved {
             let (from, to) = (list(&moved.from), list(&moved.to));
-            writeln!(out, "moved     {} was near {from} and is near {to}: another switch?", moved.host)?;
+            let text = format!("{} was near {from} and is near {to}: another switch?", moved.host);
+            paragraph(out, "  moved: ", &text)?;
         }
         for notice in &comparison.notices {
-            writeln!(out, "notice    {notice}")?;
+            paragraph(out, "  note: ", notice)?;
         }
         self.write_findings(out)?;
         self.write_fabric(out)?;
@@ -115,17 +122,14 @@ impl View<'_> {
 
     fn write_findings(&self, out: &mut dyn Write) -> io::Result<()> {
         let findings = &self.comparison.findings;
-        if !findings.is_empty() {
-            writeln!(out)?;
-        }
         for (number, change) in findings.iter().take(MOST_FINDINGS).enumerate() {
-            writeln!(out, "{:>2}. {}", number + 1, headline(change))?;
-            if change.subject != Subject::Silent {
-                writeln!(out, "    {}", evidence(change))?;
-            }
-            writeln!(out, "    next: {}", advice(change))?;
+            writeln!(out)?;
+            paragraph(out, &format!("{:<4}", id(number)), &headline(change))?;
+            paragraph(out, "    ", &support(change))?;
+            paragraph(out, "    check: ", next_check(change))?;
         }
         if findings.len() > MOST_FINDINGS {
+            writeln!(out)?;
             writeln!(out, "{} more; --format json has all", findings.len() - MOST_FINDINGS)?;
         }
         Ok(())
@@ -176,78 +180,24 @@ impl View<'_> {
         }
         Ok(())
     }
-
-    /// For programs: the document that `--format json` prints. Times are in seconds; null is "not known" or "no end".
-    pub fn document(&self) -> impl Serialize {
-        let comparison = self.comparison;
-        let side = |side: Side| SideDocument {
-            run: side.name.to_owned(),
-            created: (!side.header.provenance.created.is_empty()).then(|| side.header.provenance.created.clone()),
-            hosts: side.header.hosts.count(),
-            ranks: side.header.hosts.ranks(),
-        };
-        Document {
-            schema: "network_test.comparison/1",
-            verdict: match comparison.verdict {
-                Verdict::Unchanged => "unchanged",
-                Verdict::Regression => "regression",
-                Verdict::Improvement => "improvement",
-                Verdict::Incomparable => "incomparable",
-            },
-            base: side(self.base),
-            new: side(self.new),
-            mode: comparison.mode.name(),
-            statistic: comparison.settings.statistic.name(),
-            threshold: comparison.settings.threshold,
-            confidence: comparison.settings.confidence,
-            lengths: comparison.lengths.iter().map(|length| length.base.0).collect(),
-            fabric: comparison.fabric.iter().map(FabricDocument::of).collect(),
-            findings: comparison.findings.iter().map(FindingDocument::of).collect(),
-            hosts: HostsDocument {
-                shared: comparison.shared.len(),
-                new: comparison.new_hosts.clone(),
-                lost: comparison.lost_hosts.clone(),
-                moved: comparison
-                    .moved
-                    .iter()
-                    .map(|moved| MovedDocument {
-                        host: moved.host.clone(),
-                        from: moved.from.clone(),
-                        to: moved.to.clone(),
-                    })
-                    .collect(),
-            },
-            classes: ClassesDocument {
-                quantile_levels: LEVELS,
-                rows: comparison
-                    .classes
-                    .iter()
-                    .map(|class| ClassDocument {
-                        pairs: if class.is_inside_hosts { "inside_hosts" } else { "between_hosts" },
-                        length: class.length.0,
-                        base: class.base,
-                        new: class.new,
-                    })
-                    .collect(),
-            },
-            notices: comparison.notices.clone(),
-        }
-    }
 }
 
-/// `night (2026-01-02T03:04:05Z, 16 hosts: node[001-016])`.
+/// `night, 2026-01-02T03:04:05Z, node[001-016] (16 hosts)`.
 fn described(side: Side) -> String {
-    let hosts = &side.header.hosts;
     let created = &side.header.provenance.created;
     let created = if created.is_empty() { String::new() } else { format!("{created}, ") };
-    format!("{} ({created}{} hosts: {})", side.name, hosts.count(), list(hosts.names()))
+    format!("{}, {created}{}", side.name, members(&in_order(side.header.hosts.names())))
 }
 
 /// Names in order: the order of ranks says nothing here.
-fn list(names: &[String]) -> String {
+fn in_order(names: &[String]) -> Vec<String> {
     let mut names = names.to_vec();
-    names.sort();
-    hostlist::compress(&names)
+    names.sort_unstable();
+    names
+}
+
+fn list(names: &[String]) -> String {
+    hostlist::compress(&in_order(names))
 }
 
 /// `12 %`, with a digit where that matters.
@@ -285,9 +235,9 @@ fn name(pairs: Pairs) -> &'static str {
 fn short_name(pairs: Pairs) -> &'static str {
     match pairs {
         Pairs::All => "all",
-        Pairs::InsideGroups => "inside groups",
-        Pairs::BetweenGroups => "between groups",
-        Pairs::InsideHosts => "inside hosts",
+        Pairs::InsideGroups => "in groups",
+        Pairs::BetweenGroups => "between",
+        Pairs::InsideHosts => "in hosts",
     }
 }
 
@@ -321,212 +271,46 @@ fn headline(change: &Change) -> String {
     }
 }
 
-/// `from 4K to 1M bytes, +41.0 us at 1M (bandwidth); 30 of 31 pairs changed by more than noise; confidence 0.9999`.
-fn evidence(change: &Change) -> String {
+/// `from 4K to 1M bytes, up to 41.0 us more; 30 of 31 pairs agree; confidence over 99.99 %`.
+fn support(change: &Change) -> String {
+    let unit = if change.subject == Subject::Pairs(Pairs::InsideHosts) { "hosts" } else { "pairs" };
+    let agree = format!("{} of {} {unit} agree; {}", change.cells.slow, change.cells.of, confidence(change.confidence));
     let (first, last) = change.lengths;
     let range = if first == last { format!("at {first} bytes") } else { format!("from {first} to {last} bytes") };
-    let sign = if change.extra_seconds > 0.0 { "+" } else { "" };
-    let symptom = change.symptom.map(|symptom| format!(" ({})", symptom_name(symptom))).unwrap_or_default();
-    let (slow, of) = change.cells;
-    let pairs = if change.subject == Subject::Pairs(Pairs::InsideHosts) { "hosts" } else { "pairs" };
-    // More digits than these nobody should believe.
-    let confidence = format!("{:.4}", change.confidence.min(0.9999));
-    format!(
-        "{range}, {sign}{} at {last}{symptom}; {slow} of {of} {pairs} changed by more than noise; confidence {confidence}",
-        Seconds(change.extra_seconds)
-    )
-}
-
-fn symptom_name(symptom: Symptom) -> &'static str {
-    match symptom {
-        Symptom::Latency => "latency",
-        Symptom::Bandwidth => "bandwidth",
-        Symptom::Jitter => "jitter",
+    match change.extra_seconds {
+        extra if extra.is_infinite() => format!("{range}; {agree}"),
+        extra => {
+            let word = if extra < 0.0 { "less" } else { "more" };
+            format!("{range}, up to {} {word}; {agree}", Seconds(extra.abs()))
+        }
     }
 }
 
 /// What to look at next.
-fn advice(change: &Change) -> &'static str {
-    match (change.subject, change.is_slower) {
-        (_, false) => "nothing to be done; a repaired part or an update shows like this",
-        (Subject::Silent, _) => "is the host up? Its cable, its switch port, its MPI daemon",
-        (Subject::Host, _) => match change.symptom {
-            Some(Symptom::Latency) => "the host's processor frequency, interrupts and other jobs, then its adapter",
-            Some(Symptom::Jitter) => "other processes on the host, its interrupts, its power management",
-            _ => "the host's adapter, cable and switch port: link width and speed, error counters, PCIe width",
-        },
-        (Subject::Link, _) => {
-            "the route between the two: a switch-to-switch cable on it, adaptive routing, error counters"
-        }
-        (Subject::Group, _) => "the uplinks of the switch that these hosts share: links that are down, error counters",
+fn next_check(change: &Change) -> &'static str {
+    match (change.subject, change.symptom) {
+        _ if !change.is_slower => "nothing; a repaired part or an update shows like this",
+        (Subject::Silent, _) => "whether the host is up; its cable, its switch port, its MPI daemon",
         (Subject::Pairs(Pairs::InsideHosts), _) => {
             "MPI's shared-memory transport, process binding, kernel and firmware updates"
         }
         (Subject::Pairs(Pairs::BetweenGroups), _) => {
             "the switches above the leaves: links that are down, routing, other jobs"
         }
-        (Subject::Pairs(_), _) => "what all hosts share: MPI library and its settings, drivers, firmware, other jobs",
-    }
-}
-
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    verdict: &'static str,
-    base: SideDocument,
-    new: SideDocument,
-    mode: &'static str,
-    statistic: &'static str,
-    /// Share: 0.05 is 5 %.
-    threshold: f64,
-    confidence: f64,
-    /// Bytes, in the base run.
-    lengths: Vec<u64>,
-    fabric: Vec<FabricDocument>,
-    findings: Vec<FindingDocument>,
-    hosts: HostsDocument,
-    classes: ClassesDocument,
-    notices: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct SideDocument {
-    run: String,
-    created: Option<String>,
-    hosts: usize,
-    ranks: usize,
-}
-
-#[derive(Serialize)]
-struct FabricDocument {
-    /// Bytes, in the base run.
-    length: u64,
-    /// Bytes, in the new run.
-    new_length: u64,
-    base_seconds: f64,
-    new_seconds: f64,
-    ratio: f64,
-    inside_groups_ratio: Option<f64>,
-    between_groups_ratio: Option<f64>,
-    inside_hosts_ratio: Option<f64>,
-    significant: bool,
-}
-
-impl FabricDocument {
-    fn of(change: &FabricChange) -> Self {
-        let part = |wanted| change.parts.iter().find(|(pairs, _)| *pairs == wanted).map(|(_, ratio)| *ratio);
-        Self {
-            length: change.length.base.0,
-            new_length: change.length.new.0,
-            base_seconds: change.base_seconds,
-            new_seconds: change.new_seconds,
-            ratio: change.ratio,
-            inside_groups_ratio: part(Pairs::InsideGroups),
-            between_groups_ratio: part(Pairs::BetweenGroups),
-            inside_hosts_ratio: part(Pairs::InsideHosts),
-            significant: change.is_significant,
+        (Subject::Pairs(_), _) | (_, None) => {
+            "what all hosts share: MPI library and its settings, drivers, firmware, other jobs"
         }
+        (subject, Some(symptom)) => usual_check(subject.kind(), symptom, change.direction),
     }
-}
-
-#[derive(Serialize)]
-struct FindingDocument {
-    kind: &'static str,
-    change: &'static str,
-    hosts: Vec<String>,
-    /// Of kind `fabric`: which pairs.
-    pairs: Option<&'static str>,
-    direction: &'static str,
-    symptom: Option<&'static str>,
-    /// First and last, bytes.
-    lengths: [u64; 2],
-    /// Null: no end.
-    ratio: Option<f64>,
-    extra_seconds: Option<f64>,
-    confidence: f64,
-    cells: CellsDocument,
-    explanation: String,
-}
-
-#[derive(Serialize)]
-struct CellsDocument {
-    slow: usize,
-    of: usize,
-}
-
-impl FindingDocument {
-    fn of(change: &Change) -> Self {
-        let finite = |value: f64| value.is_finite().then_some(value);
-        Self {
-            kind: match change.subject {
-                Subject::Host | Subject::Silent => "node",
-                Subject::Link => "link",
-                Subject::Group => "group",
-                Subject::Pairs(_) => "fabric",
-            },
-            change: if change.is_slower { "slower" } else { "faster" },
-            hosts: change.hosts.clone(),
-            pairs: match change.subject {
-                Subject::Pairs(Pairs::All) => Some("all"),
-                Subject::Pairs(Pairs::InsideGroups) => Some("inside_groups"),
-                Subject::Pairs(Pairs::BetweenGroups) => Some("between_groups"),
-                Subject::Pairs(Pairs::InsideHosts) => Some("inside_hosts"),
-                _ => None,
-            },
-            direction: match change.direction {
-                Direction::Both => "both",
-                Direction::Send => "send",
-                Direction::Receive => "receive",
-            },
-            symptom: change.symptom.map(symptom_name),
-            lengths: [change.lengths.0.0, change.lengths.1.0],
-            ratio: finite(change.ratio),
-            extra_seconds: finite(change.extra_seconds),
-            confidence: change.confidence,
-            cells: CellsDocument { slow: change.cells.0, of: change.cells.1 },
-            explanation: headline(change),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct HostsDocument {
-    shared: usize,
-    new: Vec<String>,
-    lost: Vec<String>,
-    moved: Vec<MovedDocument>,
-}
-
-#[derive(Serialize)]
-struct MovedDocument {
-    host: String,
-    /// Hosts near it in the base run.
-    from: Vec<String>,
-    /// Hosts near it in the new run.
-    to: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ClassesDocument {
-    quantile_levels: [f64; 3],
-    rows: Vec<ClassDocument>,
-}
-
-#[derive(Serialize)]
-struct ClassDocument {
-    pairs: &'static str,
-    /// Bytes.
-    length: u64,
-    /// Seconds, `[level]`.
-    base: [f64; 3],
-    /// Seconds, `[level]`.
-    new: [f64; 3],
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Bytes;
+    use crate::{
+        analysis::diagnose::{Agreement, Kind, Symptom},
+        units::Bytes,
+    };
 
     fn change(subject: Subject, hosts: &[&str], direction: Direction, ratio: f64) -> Change {
         Change {
@@ -539,7 +323,8 @@ mod tests {
             ratio,
             extra_seconds: 4.1e-5 * (ratio - 1.0).signum(),
             confidence: 1.0 - 1e-9,
-            cells: (30, 31),
+            cells: Agreement { slow: 30, of: 31 },
+            curve: Vec::new(),
         }
     }
 
@@ -567,12 +352,20 @@ mod tests {
     }
 
     #[test]
-    fn evidence_has_sizes_and_counts() {
-        let told = evidence(&change(Subject::Host, &["n1"], Direction::Both, 1.5));
-        let expected = "from 4K to 1M bytes, +41.0 us at 1M (bandwidth); 30 of 31 pairs changed by more than noise; \
-                        confidence 0.9999";
-        assert_eq!(told, expected);
-        assert!(evidence(&change(Subject::Host, &["n1"], Direction::Both, 0.9)).contains("bytes, -41.0 us"));
+    fn support_has_sizes_and_counts() {
+        let told = |ratio| support(&change(Subject::Host, &["n1"], Direction::Both, ratio));
+        let expected = "from 4K to 1M bytes, up to 41.0 us more; 30 of 31 pairs agree; confidence over 99.99 %";
+        assert_eq!(told(1.5), expected);
+        assert!(told(0.9).contains("up to 41.0 us less"));
+    }
+
+    #[test]
+    fn advice_follows_what_is_slow_and_how() {
+        let of = |subject, ratio| next_check(&change(subject, &["n1"], Direction::Both, ratio));
+        assert_eq!(of(Subject::Host, 1.5), usual_check(Kind::Node, Symptom::Bandwidth, Direction::Both));
+        assert!(of(Subject::Silent, f64::INFINITY).contains("is up"));
+        assert!(of(Subject::Pairs(Pairs::All), 1.1).contains("MPI library"));
+        assert!(of(Subject::Host, 0.9).starts_with("nothing"));
     }
 
     #[test]

@@ -1,365 +1,24 @@
-//! `compare`: how well it names planted changes, how seldom it makes them up, and the real program.
-//!
-//! Pairs of runs are drawn by a generator of their own: a detector should not be judged by the model it was made with.
+//! The program itself: what it prints, how it ends, what it refuses.
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use std::{
-    collections::BTreeMap,
-    process::{Command, Stdio},
-};
+use std::process::{Command, Stdio};
 
 use netmatrix::{
-    analysis::{
-        compare::{Change, Comparison, Pairs, Settings, Subject, Verdict, compare},
-        diagnose::Direction,
-    },
+    analysis::diagnose::Direction,
     exit,
-    plan::{Mode, Noise},
-    record::{Cell, Header, MemoryRun, Provenance, Run, State, Statistic},
-    stats::Summary,
+    plan::Mode,
+    record::{Cell, Header, MemoryRun, Run, State},
     store,
     units::{Bytes, Hosts},
 };
-use rand::{
-    RngExt, SeedableRng,
-    seq::{IndexedRandom, SliceRandom},
-};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal, StudentT};
-use rayon::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
-// The generator
-
-/// A machine: how far its hosts are from each other is the same on both days.
-#[derive(Clone)]
-struct Machine {
-    names: Vec<String>,
-    /// Leaf switch, `[host]`.
-    leaf: Vec<usize>,
-    /// Factor of what a host takes longer than others, on both days: no change.
-    own: Vec<f64>,
-    lengths: Vec<u64>,
-    /// Standard deviation of a cell's noise, as a share of its time.
-    noise: f64,
-    /// Share of cells that are disturbed for a while.
-    disturbed: f64,
-    is_heavy: bool,
-    ranks_per_host: usize,
-    /// What an additional switch costs, as a share of latency and of transfer.
-    step: (f64, f64),
-    /// By how much pairs, and hosts, differ from day to day at all lengths alike, because of routes and other jobs: standard
-    /// deviations, as shares.
-    of_day: (f64, f64),
-}
-
-/// A planted change; hosts by number in the machine.
-#[derive(Clone, Debug)]
-enum Planted {
-    Node(usize, Direction, f64),
-    Link(usize, usize, f64),
-    Uplink(usize, f64),
-    Fabric(f64),
-}
-
-impl Machine {
-    fn draw(rng: &mut ChaCha8Rng, leaves: &[usize]) -> Self {
-        let hosts = *[16, 24, 32, 48, 64].choose(rng).unwrap();
-        let leaves = *leaves.choose(rng).unwrap();
-        let mut leaf: Vec<usize> = (0..hosts).map(|host| host % leaves).collect();
-        if rng.random_bool(0.5) {
-            // Unbalanced: some hosts go to the first leaf, but every leaf keeps four.
-            for host in 4 * leaves..hosts {
-                if rng.random_bool(0.4) {
-                    leaf[host] = 0;
-                }
-            }
-        }
-        leaf.shuffle(rng);
-        let lengths: &[&[u64]] = &[
-            &[0, 1 << 10, 1 << 14, 1 << 18, 1 << 20],
-            &[64, 4096, 1 << 18],
-            &[0, 64, 256, 1024, 4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22],
-            &[0, 256, 4096, 1 << 16, 1 << 20, 1 << 22],
-        ];
-        Self {
-            names: (1..=hosts).map(|host| format!("node{host:03}")).collect(),
-            leaf,
-            own: (0..hosts).map(|_| if rng.random_bool(0.03) { rng.random_range(1.1..1.8) } else { 1.0 }).collect(),
-            lengths: lengths.choose(rng).unwrap().to_vec(),
-            noise: rng.random_range(0.01..0.05),
-            disturbed: *[0.0, 0.003, 0.01].choose(rng).unwrap(),
-            is_heavy: rng.random_bool(0.4),
-            ranks_per_host: if hosts <= 32 && rng.random_bool(0.2) { 2 } else { 1 },
-            step: (rng.random_range(0.1..0.8), rng.random_range(0.0..0.4)),
-            of_day: *[(0.0, 0.0), (0.01, 0.0), (0.02, 0.005)].choose(rng).unwrap(),
-        }
-    }
-
-    /// A day's run: ranks in another order, a level of its own at every length (two days are up to 4 % apart),
-    /// switches that are more or less busy (up to 2 %), routes and hosts of the day, noise.
-    fn measure(&self, rng: &mut ChaCha8Rng, planted: Option<&Planted>) -> MemoryRun {
-        let mut order: Vec<usize> = (0..self.names.len()).collect();
-        order.shuffle(rng);
-        let order: Vec<usize> = order.into_iter().flat_map(|host| vec![host; self.ranks_per_host]).collect();
-        let hosts = Hosts::new(order.iter().map(|host| self.names[*host].clone()));
-        let mut run = MemoryRun::with_statistics(header(hosts, &self.lengths), vec![Statistic::Median]);
-        let of_day = rng.random_range(-0.01..0.01f64);
-        let across = rng.random_range(-0.01..0.01f64);
-        let count = self.names.len();
-        let usual = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
-        let of_host: Vec<f64> = (0..count).map(|_| self.of_day.1 * usual(rng)).collect();
-        let of_pair: Vec<f64> = (0..count * count).map(|_| self.of_day.0 * usual(rng)).collect();
-        for &length in &self.lengths {
-            let level = (of_day + rng.random_range(-0.01..0.01f64)).exp();
-            let cells = order.iter().enumerate().flat_map(|(n, &from)| {
-                order.iter().enumerate().map(move |(m, &to)| (n == m, from, to)).collect::<Vec<_>>()
-            });
-            let cells = cells.map(|(is_self, from, to)| match is_self {
-                true => Cell::zero(),
-                false => {
-                    let mut time = level * self.usual(length, from, to) * slowdown(planted, &self.leaf, from, to);
-                    time *= (of_host[from] + of_host[to] + of_pair[from * count + to]).exp();
-                    time *= if self.leaf[from] == self.leaf[to] { 1.0 } else { across.exp() };
-                    time *= (self.noise * self.normal(rng)).exp();
-                    if rng.random_bool(self.disturbed) {
-                        time *= rng.random_range(1.3..3.0);
-                    }
-                    Cell::measured(Summary::of(&mut [time]), 100, State::Measured)
-                }
-            });
-            let cells = cells.collect();
-            run.push(Bytes(length), cells);
-        }
-        run
-    }
-
-    fn usual(&self, length: u64, from: usize, to: usize) -> f64 {
-        if from == to {
-            return 0.4e-6 + length as f64 / 20e9;
-        }
-        let steps = f64::from(u8::from(self.leaf[from] != self.leaf[to]));
-        let latency = 1.5e-6 * (1.0 + self.step.0 * steps);
-        let transfer = length as f64 / 10e9 * (1.0 + self.step.1 * steps);
-        (latency + transfer) * self.own[from] * self.own[to]
-    }
-
-    fn normal(&self, rng: &mut ChaCha8Rng) -> f64 {
-        if self.is_heavy {
-            // Student's distribution with 5 degrees of freedom has the variance 5/3.
-            StudentT::new(5.0).unwrap().sample(rng) / (5.0f64 / 3.0).sqrt()
-        } else {
-            StandardNormal.sample(rng)
-        }
-    }
-}
-
-fn slowdown(planted: Option<&Planted>, leaf: &[usize], from: usize, to: usize) -> f64 {
-    if from == to {
-        return 1.0;
-    }
-    let (is_hit, factor) = match *planted.unwrap_or(&Planted::Fabric(1.0)) {
-        Planted::Node(host, direction, factor) => {
-            (from == host && direction != Direction::Receive || to == host && direction != Direction::Send, factor)
-        }
-        Planted::Link(a, b, factor) => ((from, to) == (a, b) || (from, to) == (b, a), factor),
-        Planted::Uplink(of, factor) => ((leaf[from] == of) != (leaf[to] == of), factor),
-        Planted::Fabric(factor) => (true, factor),
-    };
-    if is_hit { factor } else { 1.0 }
-}
-
-fn header(hosts: Hosts, lengths: &[u64]) -> Header {
-    Header {
-        mode: Mode::OneToOne,
-        hosts,
-        planned: lengths.iter().map(|length| Bytes(*length)).collect(),
-        begin_end_step: (Bytes(lengths[0]), Bytes(lengths[lengths.len() - 1] + 1), Bytes(0)),
-        iterations: 100,
-        noise: Noise { length: Bytes(0), messages: 0, processes: 0 },
-        plan: BTreeMap::from([("timing".to_owned(), "transfer".to_owned())]),
-        provenance: Provenance { created: "2026-01-02T03:04:05Z".into(), ..Provenance::default() },
-    }
-}
-
-const SETTINGS: Settings = Settings { statistic: Statistic::Median, threshold: 0.05, confidence: 0.99 };
-
-/// Two days of a machine; the second with the change.
-fn compared(seed: u64, leaves: &[usize], plant: impl Fn(&Machine, &mut ChaCha8Rng) -> Option<Planted>) -> Case {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let machine = Machine::draw(&mut rng, leaves);
-    let planted = plant(&machine, &mut rng);
-    let base = machine.measure(&mut rng, None);
-    let new = machine.measure(&mut rng, planted.as_ref());
-    let comparison = compare(&base, &new, SETTINGS).unwrap();
-    Case { seed, machine, planted, comparison }
-}
-
-struct Case {
-    seed: u64,
-    machine: Machine,
-    planted: Option<Planted>,
-    comparison: Comparison,
-}
-
-impl Case {
-    /// Whether the finding has the kind and the hosts of what was planted.
-    fn is_it(&self, found: &Change) -> bool {
-        let mut hosts: Vec<usize> =
-            found.hosts.iter().map(|name| self.machine.names.iter().position(|own| own == name).unwrap()).collect();
-        hosts.sort_unstable();
-        found.is_slower
-            && match self.planted {
-                None => false,
-                Some(Planted::Node(host, ..)) => found.subject == Subject::Host && hosts == [host],
-                Some(Planted::Link(a, b, _)) => found.subject == Subject::Link && hosts == [a.min(b), a.max(b)],
-                Some(Planted::Uplink(leaf, _)) => {
-                    let members = (0..self.machine.names.len()).filter(|host| self.machine.leaf[*host] == leaf);
-                    found.subject == Subject::Group && hosts == members.collect::<Vec<_>>()
-                }
-                Some(Planted::Fabric(_)) => found.subject == Subject::Pairs(Pairs::All),
-            }
-    }
-
-    fn is_directed(&self, found: &Change) -> bool {
-        match self.planted {
-            Some(Planted::Node(_, direction, _)) => found.direction == direction,
-            _ => found.direction == Direction::Both,
-        }
-    }
-
-    fn told(&self) -> String {
-        let Machine { names, leaf, noise, lengths, ranks_per_host, disturbed, .. } = &self.machine;
-        let leaves = leaf.iter().max().unwrap() + 1;
-        let findings: Vec<_> = self
-            .comparison
-            .findings
-            .iter()
-            .map(|f| (f.subject, &f.hosts, f.direction, f.is_slower, f.ratio, f.lengths, f.cells))
-            .collect();
-        format!(
-            "{}: {:?} among {} hosts on {leaves} leaves, noise {noise:.3}, disturbed {disturbed}, {} lengths, {ranks_per_host} ranks: {findings:?}",
-            self.seed,
-            self.planted,
-            names.len(),
-            lengths.len()
-        )
-    }
-}
-
-// How good it is
-
-#[test]
-fn two_healthy_days_differ_in_nothing() {
-    let cases: Vec<Case> = (0..64).into_par_iter().map(|seed| compared(seed, &[1, 2, 3, 4], |_, _| None)).collect();
-    let loud: Vec<String> = cases
-        .iter()
-        .filter(|case| case.comparison.verdict != Verdict::Unchanged || !case.comparison.moved.is_empty())
-        .map(|case| format!("{} moved {:?}", case.told(), case.comparison.moved))
-        .collect();
-    println!("healthy pairs of runs with a finding: {} of {}", loud.len(), cases.len());
-    assert!(loud.len() <= 1, "{loud:#?}");
-}
-
-/// Recall, precision and direction over cases; prints them.
-fn score(name: &str, cases: &[Case], least_recall: f64, least_precision: f64) {
-    let named = |case: &&Case| case.comparison.findings.iter().any(|found| case.is_it(found));
-    let recall = cases.iter().filter(named).count();
-    let directed =
-        |case: &&Case| case.comparison.findings.iter().any(|found| case.is_it(found) && case.is_directed(found));
-    let direction = cases.iter().filter(directed).count();
-    let findings: usize = cases.iter().map(|case| case.comparison.findings.len()).sum();
-    let right: usize =
-        cases.iter().map(|case| case.comparison.findings.iter().filter(|found| case.is_it(found)).count()).sum();
-    println!("{name}: recall {recall}/{}, precision {right}/{findings}, direction {direction}/{recall}", cases.len());
-    let odd = |case: &&Case| {
-        let findings = &case.comparison.findings;
-        findings.len() != 1 || !findings.iter().all(|found| case.is_it(found) && case.is_directed(found))
-    };
-    let odd: Vec<String> = cases.iter().filter(odd).map(Case::told).collect();
-    assert!(recall as f64 >= least_recall * cases.len() as f64, "{name}: {odd:#?}");
-    assert!(right as f64 >= least_precision * findings as f64, "{name}: {odd:#?}");
-    assert!(direction as f64 >= 0.95 * recall as f64, "{name}: {odd:#?}");
-    assert!(cases.iter().filter(named).all(|case| case.comparison.verdict == Verdict::Regression));
-}
-
-fn cases(
-    seeds: std::ops::Range<u64>,
-    leaves: &[usize],
-    plant: impl Fn(&Machine, &mut ChaCha8Rng) -> Planted + Sync,
-) -> Vec<Case> {
-    seeds.into_par_iter().map(|seed| compared(seed, leaves, |machine, rng| Some(plant(machine, rng)))).collect()
-}
-
-fn any_host(machine: &Machine, rng: &mut ChaCha8Rng) -> usize {
-    rng.random_range(0..machine.names.len())
-}
-
-#[test]
-fn a_node_that_became_slower_is_named() {
-    let plant = |machine: &Machine, rng: &mut ChaCha8Rng| Planted::Node(any_host(machine, rng), Direction::Both, 1.08);
-    score("node +8 %", &cases(1000..1020, &[1, 2, 3, 4], plant), 0.95, 0.95);
-}
-
-#[test]
-fn a_node_that_receives_slower_is_named() {
-    let plant =
-        |machine: &Machine, rng: &mut ChaCha8Rng| Planted::Node(any_host(machine, rng), Direction::Receive, 1.10);
-    score("receive +10 %", &cases(2000..2020, &[1, 2, 3, 4], plant), 0.95, 0.95);
-}
-
-#[test]
-fn a_link_that_became_slower_is_named() {
-    let plant = |machine: &Machine, rng: &mut ChaCha8Rng| {
-        let a = any_host(machine, rng);
-        let b = (a + rng.random_range(1..machine.names.len())) % machine.names.len();
-        Planted::Link(a, b, 1.3)
-    };
-    score("link x1.3", &cases(3000..3020, &[1, 2, 3, 4], plant), 0.8, 0.95);
-}
-
-#[test]
-fn an_uplink_that_became_slower_is_named() {
-    let plant = |machine: &Machine, rng: &mut ChaCha8Rng| {
-        Planted::Uplink(rng.random_range(0..=*machine.leaf.iter().max().unwrap()), 1.15)
-    };
-    score("uplink +15 %", &cases(4000..4020, &[3, 4], plant), 0.9, 0.95);
-}
-
-#[test]
-fn a_fabric_that_became_slower_is_told() {
-    let plant = |_: &Machine, _: &mut ChaCha8Rng| Planted::Fabric(1.10);
-    score("fabric +10 %", &cases(5000..5020, &[1, 2, 3, 4], plant), 0.95, 0.95);
-}
-
-#[test]
-fn what_became_faster_is_an_improvement() {
-    let cases: Vec<Case> = (6000..6010)
-        .into_par_iter()
-        .map(|seed| {
-            compared(seed, &[1, 2, 3], |machine, rng| {
-                Some(Planted::Node(any_host(machine, rng), Direction::Both, 0.88))
-            })
-        })
-        .collect();
-    for case in &cases {
-        let [found] = &case.comparison.findings[..] else { panic!("{}", case.told()) };
-        assert!(!found.is_slower && found.subject == Subject::Host && found.extra_seconds < 0.0, "{}", case.told());
-        assert_eq!(case.comparison.verdict, Verdict::Improvement);
-    }
-}
-
-#[test]
-fn less_than_the_threshold_is_no_regression() {
-    let plant = |machine: &Machine, rng: &mut ChaCha8Rng| Planted::Node(any_host(machine, rng), Direction::Both, 1.03);
-    let loud = cases(7000..7020, &[1, 2, 3], plant).iter().filter(|case| !case.comparison.findings.is_empty()).count();
-    assert!(loud <= 1, "{loud}");
-}
-
-// The program
+use crate::{
+    golden,
+    machine::{Machine, Planted},
+};
 
 /// Sixteen hosts on two leaves, one of which is always slow.
 fn small() -> Machine {
@@ -514,7 +173,7 @@ fn runs_on_different_hosts_are_compared_where_they_meet() {
     };
     assert_eq!(sorted(&document["hosts"]["new"]), ["node015", "node016"]);
     assert_eq!(sorted(&document["hosts"]["lost"]), ["node001", "node002", "node003"]);
-    assert!(place.compare(&["monday", "tuesday"]).ends(exit::FINDINGS).contains("lost      3: node"));
+    assert!(place.compare(&["monday", "tuesday"]).ends(exit::FINDINGS).contains("lost hosts: node[001-003] (3 hosts)"));
 }
 
 #[test]
@@ -527,7 +186,7 @@ fn runs_that_share_hardly_a_host_are_compared_by_class() {
         let place = Place::with(&[("old", &base), ("other", &new)]);
         let text = place.compare(&["old", "other"]).ends(exit::SUCCESS);
         assert!(text.starts_with(&format!("INCOMPARABLE: {words}")), "{text}");
-        assert!(text.contains("single hosts cannot be compared") && text.contains("pairs between hosts"), "{text}");
+        assert!(text.contains("single hosts cannot be") && text.contains("pairs between hosts"), "{text}");
         let document = place.compare(&["old", "other", "--format", "json"]).document(exit::SUCCESS);
         assert_eq!(document["verdict"], "incomparable");
         let rows = document["classes"]["rows"].as_array().unwrap();
@@ -546,8 +205,11 @@ fn a_host_that_was_plugged_in_elsewhere_is_told_as_moved() {
     let document = place.compare(&["before", "after", "--format", "json"]).document(exit::SUCCESS);
     let moved = &document["hosts"]["moved"];
     assert_eq!((moved.as_array().unwrap().len(), &moved[0]["host"]), (1, &Value::from("node004")), "{document:#}");
-    assert_eq!((moved[0]["from"].as_array().unwrap().len(), moved[0]["to"].as_array().unwrap().len()), (7, 8));
-    assert!(place.compare(&["before", "after"]).ends(exit::SUCCESS).contains("moved     node004 was near "));
+    let near = |when: &str| serde_json::from_value::<Vec<String>>(moved[0][when].clone()).unwrap();
+    let (from, to) = (near("from"), near("to"));
+    assert!(from.len() >= 4 && from.iter().all(|host| machine.names[..8].contains(host)), "{from:?}");
+    assert!(to.len() >= 7 && to.iter().all(|host| machine.names[8..].contains(host)), "{to:?}");
+    assert!(place.compare(&["before", "after"]).ends(exit::SUCCESS).contains("moved: node004 was near "));
 }
 
 #[test]
