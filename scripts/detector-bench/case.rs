@@ -314,12 +314,14 @@ impl Draw {
             .collect();
         let number = |name: &String| self.hosts.names().iter().position(|host| host == name).unwrap();
         let first = number(&planted.hosts[0]);
-        let partners = missing[first].iter().filter(|is_missing| !**is_missing).count() - 1;
+        let partners = |host: usize| missing[host].iter().filter(|is_missing| !**is_missing).count() - 1;
+        let least = planted.hosts.iter().map(|host| partners(number(host))).min().unwrap();
+        let partners = partners(first);
         let sides = if planted.direction == "both" { 2.0 } else { 1.0 };
         match planted.kind {
             "link" => {
                 let seen = effects.iter().filter(|effect| **effect > 5.0 * self.noise).count();
-                seen >= if planted.direction == "both" { 2 } else { 3 }
+                least >= 5 && seen >= if planted.direction == "both" { 2 } else { 3 }
             }
             "group" => effects.iter().any(|effect| *effect > 0.08_f64.max(2.0 * self.noise)) && partners > 8,
             _ => {

@@ -44,7 +44,10 @@ impl Fabric {
                 let size = (hosts / rng.random_range(6..10)).max(3);
                 let leaf: Vec<usize> = (0..hosts).map(|host| (host / size).min((hosts / size).max(1) - 1)).collect();
                 let per_pod = rng.random_range(2..4);
-                let position = leaf.iter().map(|leaf| vec![*leaf, leaf / per_pod]).collect();
+                // A leaf that is alone in one of two pods is as far from all others as one with a bad uplink.
+                let leaves = leaf[hosts - 1] + 1;
+                let pods = if leaves == per_pod + 1 { 1 } else { leaves.div_ceil(per_pod) };
+                let position = leaf.iter().map(|leaf| vec![*leaf, (leaf / per_pod).min(pods - 1)]).collect();
                 (leaf, position)
             }
             Shape::Torus => {

@@ -254,7 +254,7 @@ impl Comparing<'_> {
     fn judge(&self, rest: &Folded) -> [(f64, Judgement); 2] {
         let floor = self.floor();
         let usual = Floors::OF_TIMES;
-        let floors = Floors { node: floor, group: floor, link: usual.link.max(floor) };
+        let floors = Floors { node: floor, group: floor, link: usual.link.max(floor), ..usual };
         // Common changes are taken out, so that a difference has no structure.
         let one_group = vec![0; self.joined.shared.len()];
         let judge = |seen: Folded| {

@@ -22,14 +22,18 @@ pub struct Floors {
     pub group: f64,
     /// Least `ln(ratio)` of a pair.
     pub link: f64,
+    /// Least partners of a host that say something about it; all where there are fewer.
+    pub partners: usize,
 }
 
 impl Floors {
     /// Of times: 3 % for a host, 5 % for a group, 15 % for a pair.
-    pub const OF_TIMES: Self = Self { node: 0.03, group: 0.05, link: 0.14 };
+    ///
+    /// With fewer than five partners, a host's own effect explains nearly all that they show.
+    pub const OF_TIMES: Self = Self { node: 0.03, group: 0.05, link: 0.14, partners: 5 };
 
     /// Of the scatter of samples: hosts that scatter 1.4 times as much; groups and pairs are not judged by it.
-    pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY };
+    pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY, partners: 3 };
 }
 
 /// Somebody who is to blame.
@@ -49,12 +53,29 @@ pub struct Suspicion {
     pub doubt: f64,
 }
 
+/// How many of the cells that should be slow are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// Ordered pairs that are slow by at least half of the finding's size over its lengths; of a link: cells.
+    pub slow: usize,
+    /// All that were measured.
+    pub of: usize,
+}
+
+impl Agreement {
+    fn is_most(self) -> bool {
+        2 * self.slow > self.of
+    }
+}
+
 /// What a run looks like, and who is to blame.
 pub struct Judgement {
     /// The run taken apart.
     pub fit: Fit,
     /// Effects of groups at every length, where there are enough groups to have any.
     groups: Option<Vec<Effects>>,
+    /// Effects of hosts at every length, with those of a group that is too small to be at fault.
+    hosts: Vec<Effects>,
     /// Groups, hosts, links.
     pub suspicions: Vec<Suspicion>,
 }
@@ -62,7 +83,7 @@ pub struct Judgement {
 impl Judgement {
     /// The effect of what is suspected at one length, `ln(ratio)`.
     pub fn effect_at(&self, suspicion: &Suspicion, length: usize) -> f64 {
-        let of = &self.fit.lengths[length];
+        let of = &self.hosts[length];
         let sided = |common: f64, side: f64| match suspicion.direction {
             Direction::Both => common,
             Direction::Send => common + side,
@@ -84,10 +105,7 @@ impl Judgement {
                 sided(common, side)
             }
             _ => {
-                let hosts = suspicion.hosts.iter().map(|host| {
-                    let small = if self.size_of(group_of(*host)) < 3 { of_group(group_of(*host)).0 } else { 0.0 };
-                    sided(of.common[*host] + small, of.side[*host])
-                });
+                let hosts = suspicion.hosts.iter().map(|host| sided(of.common[*host], of.side[*host]));
                 median_of(hosts, &mut Vec::new())
             }
         }
@@ -119,6 +137,28 @@ impl Judgement {
         let hosts = self.fit.hosts();
         let all = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
         all.filter(|(from, to)| from != to && self.is_meant(suspicion, *from, *to)).collect()
+    }
+
+    /// Counts the cells that should be slow, and those that are.
+    pub fn agreement(&self, suspicion: &Suspicion) -> Agreement {
+        let lengths = suspicion.range.0..=suspicion.range.1;
+        let mut agreement = Agreement { slow: 0, of: 0 };
+        let mut scratch = Vec::new();
+        let mut count = |excess: f64| {
+            if !excess.is_nan() {
+                agreement.of += 1;
+                agreement.slow += usize::from(excess > 0.5 * suspicion.effect);
+            }
+        };
+        for (from, to) in self.pairs(suspicion) {
+            let excess = lengths.clone().map(|length| self.excess(suspicion, length, from, to));
+            if suspicion.kind == Kind::Link {
+                excess.for_each(&mut count);
+            } else {
+                count(median_of(excess, &mut scratch));
+            }
+        }
+        agreement
     }
 
     /// What a pair would take without what is suspected, `ln(time / level)`.
@@ -155,7 +195,7 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         vec![None; fit.groups]
     };
     suspicions.extend(slow_groups.iter().flatten().cloned());
-    let effects = host_effects(&fit, group_effects.as_deref(), &slow_groups, &members);
+    let effects = host_effects(&fit, group_effects.as_deref(), &slow_groups, &members, floors);
     let evidence = evidence::weigh(&effects);
     let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
     // What structure does, it does to both directions alike.
@@ -174,7 +214,7 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let mut is_known = vec![false; fit.hosts()];
     let known_hosts = suspicions.iter().filter(|found| found.kind == Kind::Node).flat_map(|found| &found.hosts);
     known_hosts.for_each(|host| is_known[*host] = true);
-    let candidates = links::find(&fit, &level, &bytes, &is_known);
+    let candidates = links::find(&fit, &level, &bytes, &is_known, floors.partners);
     let candidates: Vec<_> = candidates
         .into_iter()
         .filter(|found| {
@@ -190,7 +230,10 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         range: found.range,
         doubt: found.by_chance,
     }));
-    Judgement { fit, groups: group_effects, suspicions }
+    let mut judgement = Judgement { fit, groups: group_effects, hosts: effects, suspicions: Vec::new() };
+    suspicions.retain(|found| found.kind != Kind::Node || judgement.agreement(found).is_most());
+    judgement.suspicions = suspicions;
+    judgement
 }
 
 fn of_evidence(kind: Kind, hosts: Vec<usize>, evidence: &Evidence, among: usize, lengths: usize) -> Suspicion {
@@ -216,8 +259,10 @@ fn slow_groups(
     let lengths = fit.lengths.len();
     let threshold = evidence::threshold(confidence, fit.groups, lengths).min(MOST_SCORE_OF_GROUPS);
     let evidence = evidence::weigh(effects);
+    let several = members.iter().filter(|members| members.len() > 1).count();
     let judge = |(members, evidence): (&Vec<usize>, &Evidence)| {
-        let is_slow = members.len() >= 3 && evidence.effect > floors.group && evidence.score > threshold;
+        // Two others are needed that have a way between them.
+        let is_slow = members.len() >= 3 && several > 2 && evidence.effect > floors.group && evidence.score > threshold;
         is_slow.then(|| of_evidence(Kind::Group, members.clone(), evidence, fit.groups, lengths))
     };
     members.iter().zip(&evidence).map(judge).collect()
@@ -226,20 +271,20 @@ fn slow_groups(
 /// The correction for few groups would ask for more than their blocks can show; they are many cells each.
 const MOST_SCORE_OF_GROUPS: f64 = 6.0;
 
-/// Least partners of a host that say something about it: with fewer, its own effect explains nearly all that they show.
-const LEAST_CELLS: usize = 5;
-
 /// Effects of hosts, without what their groups explain, `[length]`.
 fn host_effects(
     fit: &Fit,
     groups: Option<&[Effects]>,
     slow_groups: &[Option<Suspicion>],
     members: &[Vec<usize>],
+    floors: Floors,
 ) -> Vec<Effects> {
+    let least = floors.partners.min(fit.hosts() - 1);
+    let small = uplinks::polished(fit);
     let of_length = |length: usize| {
         let of = &fit.lengths[length];
         let error = |noise: f64, host: usize| match fit.cells[length][host] {
-            0..LEAST_CELLS => f64::INFINITY,
+            cells if cells < least => f64::INFINITY,
             // The variance of a median; that of the group's middle, from which an effect counts, comes to it.
             cells => {
                 1.2533 * noise / (cells as f64).sqrt() * (1.0 + 1.57 / members[fit.group[host]].len() as f64).sqrt()
@@ -250,7 +295,8 @@ fn host_effects(
             let Some(groups) = groups else { break };
             if hosts.len() < 3 {
                 // Too few to be a group that is at fault: then its hosts are.
-                hosts.iter().for_each(|host| common[*host] += groups[length].common[group]);
+                let effect = small.as_ref().map_or(groups[length].common[group], |small| small[length][group]);
+                hosts.iter().for_each(|host| common[*host] += effect);
             } else if slow_groups[group].is_some() {
                 hosts.iter().for_each(|host| side[*host] -= groups[length].side[group]);
             }

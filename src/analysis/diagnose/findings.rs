@@ -4,10 +4,9 @@
 
 use super::{
     Diagnosis, Direction, Kind, Symptom,
-    accuse::{Judgement, Suspicion},
+    accuse::{Agreement, Judgement, Suspicion},
     folded::Folded,
     retests,
-    robust::median_of,
 };
 use crate::{
     plan::Mode,
@@ -35,15 +34,6 @@ impl RetestVerdict {
             Self::Transient => "transient",
         }
     }
-}
-
-/// How many of the cells that should be slow are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Agreement {
-    /// Ordered pairs that are slow by at least half of the finding's size over its lengths; of a link: cells.
-    pub slow: usize,
-    /// All that were measured.
-    pub of: usize,
 }
 
 /// A finding at one length.
@@ -154,7 +144,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspic
         ratio: suspicion.effect.exp(),
         extra_seconds,
         confidence: 1.0 - suspicion.doubt,
-        cells: agreement(judgement, suspicion),
+        cells: judgement.agreement(suspicion),
         retest: None,
         curve,
     }
@@ -167,31 +157,6 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
         return if first.length <= SHORT { Symptom::Latency } else { Symptom::Bandwidth };
     }
     if last.extra_seconds > 2.0 * first.extra_seconds { Symptom::Bandwidth } else { Symptom::Latency }
-}
-
-/// Counts the cells that should be slow, and those that are.
-fn agreement(judgement: &Judgement, suspicion: &Suspicion) -> Agreement {
-    let (first, last) = suspicion.range;
-    let mut agreement = Agreement { slow: 0, of: 0 };
-    let mut scratch = Vec::new();
-    let mut count = |excess: f64| {
-        if !excess.is_nan() {
-            agreement.of += 1;
-            agreement.slow += usize::from(excess > 0.5 * suspicion.effect);
-        }
-    };
-    let pairs = judgement.pairs(suspicion);
-    if suspicion.kind == Kind::Link {
-        for (from, to) in pairs {
-            (first..=last).for_each(|length| count(judgement.excess(suspicion, length, from, to)));
-        }
-    } else {
-        for (from, to) in pairs {
-            let excess = (first..=last).map(|length| judgement.excess(suspicion, length, from, to));
-            count(median_of(excess, &mut scratch));
-        }
-    }
-    agreement
 }
 
 /// Brings findings into the order of their weight, and puts those that several modes agree on together.

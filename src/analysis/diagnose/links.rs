@@ -23,6 +23,23 @@ pub struct Suspect {
     pub by_chance: f64,
 }
 
+impl Suspect {
+    /// Both directions, if the other one is slow as well, although not in a way that one cause would explain.
+    /// `other`: rests of the other direction, `[length]`.
+    fn with_other_way(self, other: &[f64]) -> Self {
+        let (first, last) = self.range;
+        let other = median_of(other[first..=last].iter().copied(), &mut Vec::new());
+        if self.direction == Direction::Both || other.is_nan() || other < BOTH_WAYS * self.effect {
+            return self;
+        }
+        let pair = (self.pair.0.min(self.pair.1), self.pair.0.max(self.pair.1));
+        Self { pair, direction: Direction::Both, effect: (self.effect + other) / 2.0, ..self }
+    }
+}
+
+/// Share of one direction's effect that makes the other one slow as well.
+const BOTH_WAYS: f64 = 0.3;
+
 /// Least `ln(ratio)` of a pair that is reported.
 const LEAST_EFFECT: f64 = 0.14;
 
@@ -32,6 +49,37 @@ const LEAST_TOLERANCE: f64 = 0.03;
 /// Least departure of a cell that counts, in standard deviations of the noise.
 const LEAST_SCORE: f64 = 4.0;
 
+/// What the rest of one direction says about it, at one length.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// Weight of the rest of the mean; the difference has the other part of 2.
+    of_mean: f64,
+    /// Standard deviation of what is read.
+    noise: f64,
+}
+
+impl Reading {
+    /// As both directions are independent: their rests, added.
+    fn of_each(fit: &Fit, length: usize) -> Self {
+        let of = &fit.lengths[length];
+        Self { of_mean: 1.0, noise: of.noise.hypot(of.side_noise) }
+    }
+
+    /// If only one direction is slow, by `e`, the mean and the difference are `e / 2` each: they are weighted by their
+    /// precision, which is the better one for the difference where structure is not known exactly.
+    fn of_one_way(fit: &Fit, length: usize) -> Self {
+        let of = &fit.lengths[length];
+        let (mean, side) = (of.noise.powi(-2), of.side_noise.powi(-2));
+        Self { of_mean: 2.0 * mean / (mean + side), noise: 2.0 / (mean + side).sqrt() }
+    }
+
+    fn at(self, fit: &Fit, length: usize, from: usize, to: usize) -> f64 {
+        let side = fit.side_rest[length].at(from, to);
+        let mean = fit.rest[length].at(from, to);
+        if side.is_nan() { mean } else { self.of_mean * mean + (2.0 - self.of_mean) * side }
+    }
+}
+
 /// Sorted rests of all cells of a length: what chance brings.
 struct Chance {
     /// Descending.
@@ -40,11 +88,11 @@ struct Chance {
 }
 
 impl Chance {
-    fn of(fit: &Fit, length: usize) -> Self {
+    fn of(fit: &Fit, length: usize, reading: Reading) -> Self {
         let hosts = fit.hosts();
         let mut largest: Vec<f64> = (0..hosts)
             .into_par_iter()
-            .flat_map_iter(|i| (0..hosts).map(move |j| fit.rest_from_to(length, i, j)).filter(|rest| *rest > 0.0))
+            .flat_map_iter(|i| (0..hosts).map(move |j| reading.at(fit, length, i, j)).filter(|rest| *rest > 0.0))
             .collect();
         let cells = (0..hosts).map(|host| fit.cells[length][host]).sum::<usize>() as f64;
         largest.par_sort_unstable_by(|a, b| b.total_cmp(a));
@@ -58,34 +106,67 @@ impl Chance {
     }
 }
 
+/// How rests are read at every length, and how often chance brings them.
+struct Readings {
+    reading: Vec<Reading>,
+    chance: Vec<Chance>,
+}
+
+impl Readings {
+    fn of(fit: &Fit, reading: fn(&Fit, usize) -> Reading) -> Self {
+        let reading: Vec<Reading> = (0..fit.lengths.len()).map(|length| reading(fit, length)).collect();
+        let chance = reading.iter().enumerate().map(|(length, reading)| Chance::of(fit, length, *reading)).collect();
+        Self { reading, chance }
+    }
+
+    fn series(&self, fit: &Fit, from: usize, to: usize) -> Vec<f64> {
+        self.reading.iter().enumerate().map(|(length, reading)| reading.at(fit, length, from, to)).collect()
+    }
+
+    /// Lengths at which a series departs by more than noise.
+    fn count_of_high(&self, series: &[f64]) -> usize {
+        let limit = |reading: &Reading| (LEAST_SCORE * reading.noise).max(LEAST_EFFECT / 2.0);
+        series.iter().zip(&self.reading).filter(|(value, reading)| **value > limit(reading)).count()
+    }
+}
+
 /// All slow pairs, those that are least likely by chance first. `is_known[host]`: the host is slow by itself.
-/// `level`: median time, seconds, `[length]`; `bytes`: `[length]`.
-pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool]) -> Vec<Suspect> {
+/// `level`: median time, seconds, `[length]`; `bytes`: `[length]`; `partners`: least partners of each end.
+pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool], partners: usize) -> Vec<Suspect> {
     let hosts = fit.hosts();
     let lengths = fit.lengths.len();
-    let noise: Vec<f64> =
-        fit.lengths.iter().map(|length| (length.noise.powi(2) + length.side_noise.powi(2)).sqrt()).collect();
-    let chances: Vec<Chance> = (0..lengths).map(|length| Chance::of(fit, length)).collect();
-    let pairs: f64 = chances.iter().map(|chance| chance.cells).fold(0.0, f64::max);
-    let limit: Vec<f64> = noise.iter().map(|noise| (LEAST_SCORE * noise).max(LEAST_EFFECT / 2.0)).collect();
-    let mut suspects: Vec<Suspect> = (0..hosts)
-        .into_par_iter()
-        .filter(|i| !is_known[*i])
-        .flat_map_iter(|i| {
-            let (noise, chances, limit) = (&noise, &chances, &limit);
-            (i + 1..hosts).filter(|j| !is_known[*j]).filter_map(move |j| {
-                let series = |from, to| (0..lengths).map(|l| fit.rest_from_to(l, from, to)).collect::<Vec<_>>();
-                let high = |from, to| (0..lengths).filter(|l| fit.rest_from_to(*l, from, to) > limit[*l]).count();
-                let (there, back) = (high(i, j), high(j, i));
-                if there + back < 2 {
-                    return None;
-                }
-                let seconds =
-                    |from, to| (0..lengths).map(|l| level[l] * fit.usual(l, from, to).exp()).collect::<Vec<f64>>();
-                let judge = |from, to| judge(&series(from, to), &seconds(from, to), bytes, noise, chances);
-                combine((i, j), judge(i, j), judge(j, i), pairs)
-            })
-        })
+    let (each, one_way) = (Readings::of(fit, Reading::of_each), Readings::of(fit, Reading::of_one_way));
+    let pairs: f64 = each.chance.iter().map(|chance| chance.cells).fold(0.0, f64::max);
+    let of_pair = |i: usize, j: usize| {
+        let seconds = |from, to| (0..lengths).map(|l| level[l] * fit.usual(l, from, to).exp()).collect::<Vec<f64>>();
+        let judge = |from, to| {
+            let read = |readings: &Readings| {
+                let series = readings.series(fit, from, to);
+                let is_high = readings.count_of_high(&series);
+                (is_high, series)
+            };
+            let ((high, series), (high_alone, alone)) = (read(&each), read(&one_way));
+            (high, series, high_alone, alone)
+        };
+        let (there, back) = (judge(i, j), judge(j, i));
+        if (there.0 + back.0).max(there.2).max(back.2) < 2 {
+            return None;
+        }
+        let of_each = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &each);
+        let alone = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &one_way);
+        let both = (of_each(&there.1, i, j), of_each(&back.1, j, i));
+        let found = combine((i, j), both, (alone(&there.3, i, j), alone(&back.3, j, i)), pairs)?;
+        let other = if found.pair == (i, j) { &back.1 } else { &there.1 };
+        Some(found.with_other_way(other))
+    };
+    // With few partners, a host's own effect is not known well enough to be told from a pair's.
+    let partners = partners.min(hosts - 1);
+    let is_judged = |host: &usize| !is_known[*host] && fit.cells.iter().any(|cells| cells[*host] >= partners);
+    let judged: Vec<usize> = (0..hosts).filter(is_judged).collect();
+    let mut suspects: Vec<Suspect> = judged
+        .par_iter()
+        .enumerate()
+        .flat_map_iter(|(n, &i)| judged[n + 1..].iter().filter_map(move |&j| of_pair(i, j)))
         .collect();
     suspects.sort_by(|a, b| a.by_chance.total_cmp(&b.by_chance));
     suspects
@@ -113,7 +194,7 @@ enum Cause {
 const CAUSES: [Cause; 3] = [Cause::Everything, Cause::Latency, Cause::Bandwidth];
 
 /// Best explanation of a series of rests, `[length]`, by one cause. `seconds`: what the pair should take.
-fn judge(series: &[f64], seconds: &[f64], lengths: &[f64], noise: &[f64], chances: &[Chance]) -> Option<Judged> {
+fn explain(series: &[f64], seconds: &[f64], lengths: &[f64], readings: &Readings) -> Option<Judged> {
     let mut scratch = Vec::new();
     let mut best: Option<Judged> = None;
     for cause in CAUSES {
@@ -137,14 +218,15 @@ fn judge(series: &[f64], seconds: &[f64], lengths: &[f64], noise: &[f64], chance
         let mut agreeing = 0;
         for length in (0..series.len()).filter(|length| !series[*length].is_nan()) {
             let predicted = predicted(length);
-            let tolerance = 3.0 * noise[length] + 0.1 * predicted + LEAST_TOLERANCE;
+            let noise = readings.reading[length].noise;
+            let tolerance = 3.0 * noise + 0.1 * predicted + LEAST_TOLERANCE;
             let departure = series[length] - predicted;
-            if predicted < LEAST_SCORE * noise[length] {
+            if predicted < LEAST_SCORE * noise {
                 // Nothing to be seen here, and nothing should be seen.
-                disagreeing += usize::from(departure > tolerance.max(LEAST_SCORE * noise[length]));
+                disagreeing += usize::from(departure > tolerance.max(LEAST_SCORE * noise));
             } else if departure.abs() <= tolerance {
                 agreeing += 1;
-                chance *= chances[length].between(predicted - tolerance, predicted + tolerance);
+                chance *= readings.chance[length].between(predicted - tolerance, predicted + tolerance);
                 effect = effect.max(predicted);
                 first = first.or(Some(length));
                 last = length;
@@ -164,9 +246,26 @@ fn judge(series: &[f64], seconds: &[f64], lengths: &[f64], noise: &[f64], chance
     best
 }
 
-fn combine(pair: (usize, usize), there: Option<Judged>, back: Option<Judged>, pairs: f64) -> Option<Suspect> {
+/// What two directions say together. `each`: taken as independent of each other; `alone`: supposing that the other one is
+/// not slow.
+fn combine(
+    pair: (usize, usize),
+    each: (Option<Judged>, Option<Judged>),
+    alone: (Option<Judged>, Option<Judged>),
+    pairs: f64,
+) -> Option<Suspect> {
     // Ranges and directions that were tried.
     let trials = 3.0;
+    if let (Some(x), Some(y)) = each {
+        let (slower, other) = if x.effect > y.effect { (x, y) } else { (y, x) };
+        if other.effect > BOTH_WAYS * slower.effect {
+            let range = if x.chance < y.chance { x.range } else { y.range };
+            let effect = (x.effect + y.effect) / 2.0;
+            // Given one direction, the other one departs by chance alone.
+            let by_chance = trials * pairs / 2.0 * x.chance * y.chance;
+            return Some(Suspect { pair, direction: Direction::Both, effect, range, by_chance });
+        }
+    }
     let one = |judged: Judged, pair| Suspect {
         pair,
         direction: Direction::Send,
@@ -174,23 +273,10 @@ fn combine(pair: (usize, usize), there: Option<Judged>, back: Option<Judged>, pa
         range: judged.range,
         by_chance: trials * pairs * judged.chance,
     };
+    let (there, back) = (alone.0.or(each.0), alone.1.or(each.1));
     match (there, back) {
-        (Some(x), Some(y)) => {
-            let alike = (x.effect - y.effect).abs() < 0.5 * x.effect.max(y.effect);
-            let (slower, other) = if x.effect > y.effect { (x, y) } else { (y, x) };
-            if alike || other.effect > 0.3 * slower.effect {
-                let range = if x.chance < y.chance { x.range } else { y.range };
-                let effect = (x.effect + y.effect) / 2.0;
-                // Given one direction, the other one departs by chance alone.
-                let by_chance = trials * pairs / 2.0 * x.chance * y.chance;
-                Some(Suspect { pair, direction: Direction::Both, effect, range, by_chance })
-            } else if x.effect > y.effect {
-                Some(one(x, pair))
-            } else {
-                Some(one(y, (pair.1, pair.0)))
-            }
-        }
-        (Some(x), None) => Some(one(x, pair)),
+        (Some(x), Some(y)) if x.effect < y.effect => Some(one(y, (pair.1, pair.0))),
+        (Some(x), _) => Some(one(x, pair)),
         (None, Some(y)) => Some(one(y, (pair.1, pair.0))),
         (None, None) => None,
     }

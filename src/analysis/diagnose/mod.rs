@@ -28,8 +28,9 @@ mod retests;
 pub(super) mod robust;
 mod uplinks;
 
+pub use accuse::Agreement;
 pub(super) use findings::symptom;
-pub use findings::{Agreement, AtLength, Finding, RetestVerdict};
+pub use findings::{AtLength, Finding, RetestVerdict};
 
 use accuse::Floors;
 use folded::Folded;

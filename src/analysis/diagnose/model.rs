@@ -183,16 +183,19 @@ fn fit_blocks(mean: Square, group: &[usize], groups: usize, patterns: &DMatrix<f
     fitted
 }
 
-/// Takes from the rest what the patterns explain of it. Wild values count as much as the wildest usual ones.
+/// Takes from the rest what the patterns explain of it.
 fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
     let hosts = patterns.nrows();
-    let limit = 4.0 * scatter_about_zero(&mut fitted.rest.upper().collect::<Vec<_>>());
-    let mut explained = DMatrix::zeros(hosts, hosts);
-    // What is missing, the diagonal among it, is filled in with what has been explained so far.
-    for _ in 0..3 {
+    let mut explained: DMatrix<f64> = DMatrix::zeros(hosts, hosts);
+    // What is missing, the diagonal among it, and what is wild is filled in with what has been explained so far.
+    for _ in 0..FILLINGS {
+        let mut departures: Vec<f64> =
+            fitted.rest.upper_pairs().map(|(i, j, value)| value - explained[(i, j)]).collect();
+        let limit = WILD_DEPARTURE * scatter_about_zero(&mut departures);
         let filled = DMatrix::from_fn(hosts, hosts, |i, j| {
             let value = fitted.rest.at(i, j);
-            if value.is_nan() { explained[(i, j)] } else { value.clamp(-limit, limit) }
+            let is_usual = (value - explained[(i, j)]).abs() <= limit;
+            if is_usual { value } else { explained[(i, j)] }
         });
         explained = patterns * (patterns.transpose() * filled * patterns) * patterns.transpose();
     }
@@ -200,6 +203,12 @@ fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
         row.iter_mut().enumerate().for_each(|(j, value)| *value -= explained[(i, j)] as f32);
     });
 }
+
+/// How often missing and wild values are filled in before patterns are believed.
+const FILLINGS: usize = 8;
+
+/// Departure from what patterns explain, in units of the usual one, from which on a value is wild.
+const WILD_DEPARTURE: f64 = 4.0;
 
 fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Common {
     let hosts = group.len();
@@ -279,13 +288,23 @@ fn infer(folded: &Folded) -> Structure {
         group = next;
     }
     let bands = bands_given(&group);
-    let group = groups::absorb(&bands, &group);
+    let mut group = groups::absorb(&bands, &group);
+    let hosts = folded.hosts() as f64;
+    let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
+    if cells < MOST_MISSING {
+        let mut bands = bands_given(&group);
+        bands.iter_mut().for_each(|band| without_common(band, &group));
+        let all = groups::candidates(&bands).into_iter().chain([everybody.clone(), group.clone()]);
+        let costs = all.map(|group| (cost(&bands, &group), group));
+        if let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            group = groups::settled(&bands, best);
+        }
+    }
     // A model that is right still errs by the noise in its own numbers: one per host and one per block.
-    let (hosts, groups) = (folded.hosts() as f64, (group.iter().max().map_or(0, |last| last + 1)) as f64);
+    let groups = group.iter().max().map_or(0, |last| last + 1) as f64;
     let own = (1.0 + 1.57 * (2.0 / hosts + groups * (groups + 1.0) / (hosts * (hosts - 1.0)))).sqrt();
     let errors: Vec<f64> = bands.iter().map(|band| error_of_groups(band, &group) / (own * band.noise)).collect();
     let by_groups = errors.iter().sum::<f64>() / errors.len() as f64;
-    let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
     let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
     let none = || vec![DMatrix::zeros(folded.hosts(), 0); bands.len()];
     if by_groups < UNEXPLAINED {
@@ -314,6 +333,25 @@ fn without_common(band: &mut Band, group: &[usize]) {
             row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] + other) as f32);
         });
     }
+}
+
+/// How badly groups predict one direction from the other: mean square in units of noise, wild ones taken back.
+fn cost(bands: &[Band], group: &[usize]) -> f64 {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let of_band = |band: &Band| {
+        let of = |own: &Square, other: &Square| {
+            let fit = fit_groups(own.clone(), group, groups);
+            let (mut sum, mut count) = (0.0, 0.0);
+            for (i, j, value) in other.upper_pairs() {
+                let error = value - fit.block[group[i] * groups + group[j]] - fit.effect[i] - fit.effect[j];
+                sum += (error / band.noise).abs().min(6.0).powi(2);
+                count += 1.0;
+            }
+            sum / count
+        };
+        of(&band.first, &band.second)
+    };
+    bands.iter().map(of_band).sum()
 }
 
 /// Middle error of groups that were fitted to a band's first square in predicting its second one.

@@ -9,7 +9,8 @@ use super::{
     Diagnosis, Direction, Kind,
     accuse::Floors,
     evidence::{self, Effects},
-    findings::{self, Agreement, AtLength, Finding},
+    Agreement,
+    findings::{self, AtLength, Finding},
     robust::{median_of, scatter_about_zero},
 };
 use crate::{

@@ -15,6 +15,9 @@ const USUAL_DIFFERENCE: f64 = 0.01;
 /// Groups from which on one other group may be at fault as well.
 const MANY_GROUPS: usize = 6;
 
+/// Groups from which on most of them are healthy and alike.
+const MANY_SMALL: usize = 8;
+
 /// Least difference of a way between groups from those inside them.
 const LEAST_STEP: f64 = 0.02;
 
@@ -48,6 +51,26 @@ pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
             })
             .collect(),
     )
+}
+
+/// By how much each of many small groups is slower, `[length][group]`; `None` where there are too few of them for their
+/// middle to be that of healthy ones. With many groups, nearness is nothing that one of them has alone.
+pub fn polished(fit: &Fit) -> Option<Vec<Vec<f64>>> {
+    let groups = fit.groups;
+    let of_length = |block: &[f64]| {
+        let mut effect = vec![0.0; groups];
+        for _ in 0..4 {
+            let next = (0..groups).map(|g| {
+                let others = (0..groups).filter(|h| *h != g).map(|h| block[g * groups + h] - effect[h]);
+                median(&mut others.filter(|value| !value.is_nan()).collect::<Vec<_>>())
+            });
+            let next: Vec<f64> = next.collect();
+            let middle = median(&mut next.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<_>>());
+            effect = next.into_iter().map(|value| if value.is_nan() { 0.0 } else { value - middle }).collect();
+        }
+        effect
+    };
+    (groups >= MANY_SMALL).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
 }
 
 /// By how much the way from each group to others is slower than those of other groups, `[group]`.

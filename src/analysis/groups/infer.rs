@@ -8,9 +8,11 @@
 //! changes nothing. Shapes are joined to many small parts (Ward's linkage); parts are then joined for as long as the
 //! difference of the *average* shapes of two parts can be explained by noise.
 
-use kodama::{Method, linkage};
+use kodama::{Dendrogram, Method, linkage};
+use nalgebra::DMatrix;
 use rayon::prelude::*;
 
+use super::spectral;
 use crate::{analysis::diagnose::folded::Square, stats::median};
 
 /// One band of message lengths: every pair's value, as far as it is known without the effects of single hosts; symmetric.
@@ -50,7 +52,7 @@ pub fn infer(bands: &[Band]) -> Vec<usize> {
 /// Joins groups that do not differ and moves hosts that are in the wrong one.
 pub fn refine(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
     for _ in 0..3 {
-        let next = settle(bands, join(bands, label.clone()));
+        let next = settle(&squares(bands), join(bands, label.clone()));
         if next == label {
             break;
         }
@@ -62,7 +64,7 @@ pub fn refine(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
 /// Puts hosts that are alone into the group whose shape is most like theirs, if there is any group: a host that is far
 /// from everybody, or slow in a way that differs from group to group, is no group.
 pub fn absorb(bands: &[Band], label: &[usize]) -> Vec<usize> {
-    let (all, size) = (all_blocks(bands, label), sizes(label));
+    let (all, size) = (all_blocks(&squares(bands), label), sizes(label));
     let place = |host: usize| {
         if size[label[host]] > 1 {
             return label[host];
@@ -82,10 +84,14 @@ fn sizes(label: &[usize]) -> Vec<usize> {
     size
 }
 
-/// The blocks of all squares.
-fn all_blocks<'a>(bands: &'a [Band], label: &[usize]) -> Vec<(&'a Square, Blocks)> {
-    let squares = bands.iter().flat_map(|band| [(&band.first, band.noise), (&band.second, band.noise)]);
-    squares.map(|(square, noise)| (square, Blocks::of(square, noise, label))).collect()
+/// All squares, with their noise.
+fn squares(bands: &[Band]) -> Vec<(&Square, f64)> {
+    bands.iter().flat_map(|band| [(&band.first, band.noise), (&band.second, band.noise)]).collect()
+}
+
+/// The blocks of some squares.
+fn all_blocks<'a>(squares: &[(&'a Square, f64)], label: &[usize]) -> Vec<(&'a Square, Blocks)> {
+    squares.iter().map(|(square, noise)| (*square, Blocks::of(square, *noise, label))).collect()
 }
 
 /// Numbers groups by size, the largest first.
@@ -99,8 +105,37 @@ fn by_size(label: &[usize]) -> Vec<usize> {
     label.iter().map(|group| rank[*group]).collect()
 }
 
+/// Partitions of different coarseness: hosts whose rows have similar shapes, then moved to where they fit.
+pub fn candidates(bands: &[Band]) -> Vec<Vec<usize>> {
+    let hosts = bands[0].first.side();
+    let places: Vec<DMatrix<f64>> = bands.par_iter().map(|band| spectral::patterns(band).places() / band.noise).collect();
+    let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |k| (i, k)));
+    let apart = |(i, k)| {
+        let squares = places.iter().map(|places| (places.row(i) - places.row(k)).norm_squared());
+        squares.sum::<f64>().sqrt()
+    };
+    let mut distances: Vec<f64> = pairs.map(apart).collect();
+    let tree = linkage(&mut distances, hosts, Method::Ward);
+    let first: Vec<(&Square, f64)> = bands.iter().map(|band| (&band.first, band.noise)).collect();
+    let counts = COARSENESS.into_iter().take_while(|count| *count <= hosts / 3);
+    counts.map(|count| settle(&first, by_size(&cut(&tree, hosts, count)))).collect()
+}
+
+/// Moves every host to where all squares say that it fits.
+pub fn settled(bands: &[Band], label: Vec<usize>) -> Vec<usize> {
+    settle(&squares(bands), label)
+}
+
+/// Numbers of groups that are tried.
+const COARSENESS: [usize; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32];
+
 /// Many small parts of hosts whose rows have similar shapes.
 fn parts(bands: &[Band], hosts: usize) -> Vec<usize> {
+    cut(&tree(bands, hosts), hosts, (hosts / 2).clamp(1, MOST_PARTS))
+}
+
+/// Joins hosts whose rows have similar shapes.
+fn tree(bands: &[Band], hosts: usize) -> Dendrogram<f64> {
     let step = hosts.div_ceil(MOST_COLUMNS).max(1);
     let columns: Vec<usize> = (0..hosts).step_by(step).collect();
     let pairs: Vec<(usize, usize)> = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |k| (i, k))).collect();
@@ -109,12 +144,15 @@ fn parts(bands: &[Band], hosts: usize) -> Vec<usize> {
     let usual = median(&mut known);
     let usual = if usual.is_nan() { 1.0 } else { usual };
     distances.iter_mut().filter(|d| !d.is_finite()).for_each(|d| *d = usual);
-    let tree = linkage(&mut distances, hosts, Method::Ward);
-    let wanted = (hosts / 2).clamp(1, MOST_PARTS);
+    linkage(&mut distances, hosts, Method::Ward)
+}
+
+/// The part of every host once the first joins have left this many parts.
+fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
     let mut label: Vec<usize> = (0..hosts).collect();
     // A step joins two clusters; cluster `hosts + n` is what step n made.
     let mut members: Vec<Vec<usize>> = (0..hosts).map(|host| vec![host]).collect();
-    for step in tree.steps().iter().take(hosts - wanted) {
+    for step in tree.steps().iter().take(hosts - count) {
         let joined =
             [std::mem::take(&mut members[step.cluster1]), std::mem::take(&mut members[step.cluster2])].concat();
         members.push(joined);
@@ -313,9 +351,9 @@ fn join(bands: &[Band], label: Vec<usize>) -> Vec<usize> {
 }
 
 /// Moves single hosts to the group whose shape is theirs.
-fn settle(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
+fn settle(squares: &[(&Square, f64)], mut label: Vec<usize>) -> Vec<usize> {
     for _ in 0..4 {
-        let (all, size) = (all_blocks(bands, &label), sizes(&label));
+        let (all, size) = (all_blocks(squares, &label), sizes(&label));
         let count = size.len();
         let moved: Vec<usize> = (0..label.len())
             .into_par_iter()

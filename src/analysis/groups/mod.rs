@@ -3,4 +3,4 @@
 mod infer;
 pub mod spectral;
 
-pub use infer::{Band, absorb, infer, refine};
+pub use infer::{Band, absorb, candidates, infer, refine, settled};

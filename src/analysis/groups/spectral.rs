@@ -26,8 +26,21 @@ const STEPS: usize = 6;
 pub struct Patterns {
     /// Unit vectors in columns, orthogonal to each other and to the same number for all hosts, `[host, pattern]`.
     pub vectors: DMatrix<f64>,
+    /// What the product of two hosts' numbers is multiplied by, `[pattern]`.
+    pub strengths: Vec<f64>,
     /// Middle error of the prediction of the second square.
     pub error: f64,
+}
+
+impl Patterns {
+    /// Where every host is, `[host, pattern]`: hosts are as far apart as the predicted rows of the square are.
+    pub fn places(&self) -> DMatrix<f64> {
+        let mut places = self.vectors.clone();
+        for (mut column, strength) in places.column_iter_mut().zip(&self.strengths) {
+            column *= *strength;
+        }
+        places
+    }
 }
 
 /// Finds as many patterns in the first square as lessen the error in predicting the second one.
@@ -41,8 +54,8 @@ pub fn patterns(band: &Band) -> Patterns {
     let most = MOST_PATTERNS.min(hosts / 3);
     let mut best = (0, error(&second, &DMatrix::zeros(hosts, hosts)));
     let mut vectors = DMatrix::zeros(hosts, 0);
+    let mut strengths = Vec::new();
     for _ in 0..FILLINGS {
-        let strengths;
         (vectors, strengths) = strongest(&matrix, most, vectors);
         let mut predicted = DMatrix::zeros(hosts, hosts);
         let mut filling = predicted.clone();
@@ -59,7 +72,8 @@ pub fn patterns(band: &Band) -> Patterns {
         }
         missing.iter().for_each(|place| matrix[*place] = filling[*place]);
     }
-    Patterns { vectors: vectors.columns(0, best.0).into_owned(), error: best.1 }
+    strengths.truncate(best.0);
+    Patterns { vectors: vectors.columns(0, best.0).into_owned(), strengths, error: best.1 }
 }
 
 /// A square without the effects of single hosts, as far as the middles of rows show them.
