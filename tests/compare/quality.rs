@@ -103,14 +103,14 @@ fn loud(seeds: std::ops::Range<u64>, hosts: &[usize]) -> Vec<String> {
 
 #[test]
 fn two_healthy_days_differ_in_nothing() {
-    let loud = loud(0..64, MANY);
+    let loud = loud(0..40, MANY);
     assert!(loud.len() <= 1, "{loud:#?}");
 }
 
 #[test]
 fn two_healthy_days_of_few_hosts_differ_in_nothing() {
-    let loud = loud(10_000..10_400, FEW);
-    assert!(loud.len() <= 4, "{loud:#?}");
+    let loud = loud(10_000..10_300, FEW);
+    assert!(loud.len() <= 3, "{loud:#?}");
 }
 
 /// Recall, precision and direction over cases; prints them.

@@ -3,7 +3,7 @@
 //! In: two runs of one mode. Out: a [`Comparison`]: hosts, groups, pairs and the whole fabric that became slower or faster,
 //! hosts that came, went or moved. Hosts are joined by name, whatever their ranks; lengths by size. What a run is slow in
 //! on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is taken apart, in the way in
-//! which [`super::diagnose`] takes a run apart. What all pairs share comes first ([`shifts`]), then hosts and pairs.
+//! which [`super::diagnose`] takes a run apart. What all pairs share comes first (`shifts`), then hosts and pairs.
 //!
 //! A change counts if it exceeds the threshold and the noise: with the probability `confidence`, two runs of a healthy
 //! machine differ in nothing.
@@ -128,8 +128,8 @@ impl Comparing<'_> {
         }
         if self.least_pairs < few::TELLING_PAIRS {
             comparison.notices.push(format!(
-                "hosts that have only {} in both runs: too few to tell noise by, so that of single ones of them only changes \
-                 by about a half or more are found",
+                "some hosts have only {} in both runs, too few to tell noise by: of these hosts only changes by about a half \
+                 or more are found",
                 counted(self.least_pairs, "pair")
             ));
         }

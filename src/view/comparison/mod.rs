@@ -189,10 +189,10 @@ fn described(side: Side) -> String {
     format!("{}, {created}{}", side.name, members(&in_order(side.header.hosts.names())))
 }
 
-/// Names in order: the order of ranks says nothing here.
+/// Names in order, node2 before node10: the order of ranks says nothing here.
 fn in_order(names: &[String]) -> Vec<String> {
     let mut names = names.to_vec();
-    names.sort_unstable();
+    names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     names
 }
 
