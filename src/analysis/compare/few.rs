@@ -3,8 +3,8 @@
 //! In: the difference of two runs that share few hosts, or few pairs of them, taken apart. Out: hosts that became slower by
 //! more than noise. With `c` pairs each, `n` hosts have `n c / 2`, of which the effects of the hosts explain as much as `n`
 //! numbers can, noise among it: what is left is less than the noise by the root of `c / (c - 2)`, which is made up for
-//! here. The detector, made for many pairs, does not, and of hosts with fewer than five it says nothing at all. For those,
-//! a noise is assumed that is rather large, so that only large changes are told.
+//! here; the detector, made for many pairs, does not. Of fewer than five pairs, what is left says nothing: a noise is
+//! assumed that is rather large, so that only large changes are told.
 
 use crate::analysis::diagnose::{
     Kind,
