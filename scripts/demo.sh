@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs the main job end to end on this machine: installs what is missing, builds, measures real MPI processes, shows
-# the result. Leaves the result set in results/<date-time>/. Takes about a minute after the first build.
+# the result, asks who is slow. Leaves the result sets, the verdict (demo.diagnosis.txt and .json) and a page to look at
+# (report.html) in results/<date-time>/. Takes about a minute after the first build.
 #
 # usage: scripts/demo.sh [RANKS]      (default: 4)
 #
-# Exit codes: 0 done, 2 usage, 3 something is missing and cannot be installed, else that of the program that failed.
+# Exit codes: 0 done, whatever the verdict, 2 usage, 3 something is missing and cannot be installed, else that of the program that failed.
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -42,9 +43,30 @@ show() {
 say "Measuring all modes with $ranks ranks under $(mpi_of "$programs/network_test")"
 run_mpi "$ranks" "$programs/network_test" -t all -p "$noise" --lengths "$lengths" -n "$samples" -f "$results/demo"
 
+# The first one is what the page shows first.
+sets=("$results/demo_one_to_one")
+for median in "$results"/demo_*_median.nc; do
+    [ "${median%_median.nc}" = "${sets[0]}" ] || sets+=("${median%_median.nc}")
+done
+
 show info "$results/demo_one_to_one"
 show view "$results/demo_one_to_one"
 show cluster "$results/demo_one_to_one" -o "$results/demo_one_to_one.cluster.nc" --list
+
+# Findings (1) and a measurement that cannot be judged (3) are answers; 3 without an answer is a file that cannot be read.
+say "network_analyze diagnose ${results#"$project"/}/demo_*"
+code=0
+"$programs/network_analyze" diagnose "${sets[@]}" --json "$results/demo.diagnosis.json" |
+    tee "$results/demo.diagnosis.txt" || code=$?
+[ -s "$results/demo.diagnosis.json" ] || exit "$code"
+[ "$code" -ne 3 ] || cat <<'END'
+
+All ranks run on this machine, which is one host: there is nothing that it could be compared with. On a cluster this is
+where the slow hosts, links and switches are named.
+END
+
+say "network_analyze report ${results#"$project"/}/demo_* -o ${results#"$project"/}/report.html"
+"$programs/network_analyze" report "${sets[@]}" --diagnosis "$results/demo.diagnosis.json" -o "$results/report.html"
 
 say "The results are in ${results#"$project"/}:"
 ls "$results"

@@ -4,7 +4,8 @@
 #
 # Cuts a list of nodes into half-blocks and submits an array with one task for each pair of half-blocks, so that every
 # two nodes meet in at least one of them; a last job merges what they have measured into one result set. Tasks start when
-# their nodes are free, in any order; one that fails costs its own pairs, which the last job names.
+# their nodes are free, in any order; one that fails costs its own pairs, which the last job names. It ends with who is
+# slow, in merge.log and in network.diagnosis.txt and .json, and with a page to look at (report.html).
 #
 #     ./cover.sh                      submits everything, results in results/cover-<job id>/
 #     ./cover.sh --dry-run            says which nodes meet in which task
@@ -116,6 +117,22 @@ is_complete() {
     [ -e "$1" ] && "$network_analyze" info --format json "$1" 2>/dev/null | grep -q '"complete": true'
 }
 
+# Who is slow: on standard output and beside the results, with a page to look at. Returns what `diagnose` does:
+# 0 healthy, 1 findings, 3 cannot be judged.
+judge() {
+    local folder=$1 median verdict=0 sets=() told=()
+    for median in "$folder"/*_median.nc; do
+        [ ! -e "$median" ] || sets+=("${median%_median.nc}")
+    done
+    [ ${#sets[@]} -gt 0 ] || return 3
+    rm -f "$folder/network.diagnosis.json"
+    "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" |
+        tee "$folder/network.diagnosis.txt" || verdict=$?
+    [ ! -e "$folder/network.diagnosis.json" ] || told=(--diagnosis "$folder/network.diagnosis.json")
+    "$network_analyze" report "${sets[@]}" "${told[@]}" -o "$folder/report.html" --force || true
+    return "$verdict"
+}
+
 # The tasks' sets of each mode become one, FOLDER/<set>. Tasks that are not complete are named and left out: a merged set
 # has the lengths that all have.
 merge() {
@@ -141,6 +158,7 @@ merge() {
             "$network_analyze" info "$folder/$set" | tee "$folder/$set.txt"
         fi
     done
+    judge "$folder" || true
     return "$missing"
 }
 

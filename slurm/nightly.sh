@@ -3,14 +3,15 @@
 # Is any node of this cluster slower than it was, or slower than the others, tonight?
 #
 # Submits one short job over all nodes of a partition that are idle now, which measures every pair of them quickly and keeps
-# the results by date: results/nightly/<date>-<job id>/. For cron or scrontab on a node that may submit jobs:
+# the results by date, with the verdict (network.diagnosis.txt, .json, the end of job.log) and a page to look at
+# (report.html): <results>/<date>-<job id>/. For cron or scrontab on a node that may submit jobs:
 #
 #     30 2 * * * /path/to/nightly.sh
 #
 # The same file is the job: without a job around it, it submits itself. A job that cannot start soon, because its nodes
 # have been taken meanwhile, is given up.
 #
-# Exit codes: 0 submitted, or nothing idle; those of network_test inside the job.
+# Exit codes: 0 submitted, or nothing idle; those of network_test inside the job, whatever the verdict.
 #
 # ==== edit from here ==================================================================================================
 #SBATCH --job-name=network_nightly
@@ -33,6 +34,7 @@ network_test=network_test
 network_analyze=network_analyze
 results=$HOME/network_nightly
 keep_days=90
+mail_to=               # who gets the verdict where it is not "healthy", by `mail`; empty: it is in the files alone
 measure=(-t one_to_one --schedule disjoint --lengths '0,4K,64K,1M' -n 20 --time-limit 15m)
 # ==== to here =========================================================================================================
 set -euo pipefail
@@ -53,8 +55,24 @@ submit() {
         --output="$results/%j.log" "$self"
 }
 
+# Who is slow: in this job's output and beside the results, with a page to look at. Returns what `diagnose` does:
+# 0 healthy, 1 findings, 3 cannot be judged.
+judge() {
+    local folder=$1 median verdict=0 sets=() told=()
+    for median in "$folder"/*_median.nc; do
+        [ ! -e "$median" ] || sets+=("${median%_median.nc}")
+    done
+    [ ${#sets[@]} -gt 0 ] || return 3
+    rm -f "$folder/network.diagnosis.json"
+    "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" |
+        tee "$folder/network.diagnosis.txt" || verdict=$?
+    [ ! -e "$folder/network.diagnosis.json" ] || told=(--diagnosis "$folder/network.diagnosis.json")
+    "$network_analyze" report "${sets[@]}" "${told[@]}" -o "$folder/report.html" --force || true
+    return "$verdict"
+}
+
 measure_idle_nodes() {
-    local start folder median code=0
+    local start folder median told code=0 verdict=0
     load_modules
     case $launcher in
     srun) start=(srun "--mpi=$srun_mpi") ;;
@@ -67,6 +85,12 @@ measure_idle_nodes() {
     for median in "$folder"/*_median.nc; do
         [ ! -e "$median" ] || "$network_analyze" info "${median%_median.nc}"
     done >"$folder/report.txt" 2>&1 || true
+    judge "$folder" || verdict=$?
+    if [ "$verdict" -ne 0 ] && [ -n "$mail_to" ] && [ -s "$folder/network.diagnosis.txt" ]; then
+        told=$(cat "$folder/network.diagnosis.txt")
+        mail -s "network_test: ${told%%$'\n'*}" "$mail_to" <<<"$told" ||
+            echo "the verdict could not be mailed to $mail_to" >&2
+    fi
     mv "$results/$SLURM_JOB_ID.log" "$folder/job.log"
     # Only folders that this script has made, and only by their own date.
     find "$results" -mindepth 1 -maxdepth 1 -type d -name '????-??-??-*' -mtime "+$keep_days" -exec rm -r {} +

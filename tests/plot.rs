@@ -129,6 +129,10 @@ fn what_cannot_be_reported_is_told() {
     write("right.json", &diagnosis("one_to_one", 78));
     write("put.json", &diagnosis("put", 78));
     write("small.json", &diagnosis("one_to_one", 4));
+    write(
+        "joint.json",
+        &diagnosis("one_to_one", 78).replace("}}", "}, \"further_runs\": [{\"mode\": \"one_to_one\"}]}"),
+    );
     fails(folder.path(), "report lomonosov -o there.html", exit::FILES, &["there.html", "--force"]);
     fails(folder.path(), "report lomonosov", exit::USAGE, &["--output"]);
     fails(folder.path(), "report lomonosov nothing -o x.html", exit::FILES, &["nothing"]);
@@ -138,6 +142,10 @@ fn what_cannot_be_reported_is_told() {
     fails(folder.path(), "report lomonosov --diagnosis small.json -o x.html", exit::FILES, &["small.json", "4 ranks"]);
     let twice = "report lomonosov --diagnosis right.json --diagnosis right.json -o x.html";
     fails(folder.path(), twice, exit::USAGE, &["--diagnosis", "2 times"]);
+    let joint = "report lomonosov lomonosov --diagnosis joint.json --diagnosis right.json -o x.html";
+    fails(folder.path(), joint, exit::USAGE, &["--diagnosis right.json", "all 2 runs"]);
+    let both = "report lomonosov --diagnosis right.json --no-diagnosis -o x.html";
+    fails(folder.path(), both, exit::USAGE, &["--no-diagnosis", "--diagnosis"]);
     fails(folder.path(), "report lomonosov --topology topology.conf -o x.html", exit::FILES, &["line 1", "Colour"]);
     fails(folder.path(), "report lomonosov -o none/x.html", exit::FILES, &["none/x.html"]);
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

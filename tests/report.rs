@@ -15,6 +15,8 @@ mod lomonosov;
 mod pages;
 #[path = "report/reader.rs"]
 mod reader;
+#[path = "report/verdicts.rs"]
+mod verdicts;
 
 use std::{fs, path::Path, thread, time::Duration};
 

@@ -68,6 +68,16 @@ impl JobFile {
     }
 }
 
+/// The verdict in a job's folder, which is in the job's own output as well, and has its page.
+fn verdict(folder: &Path, output: &str) -> String {
+    let told = text(&folder.join("network.diagnosis.txt"));
+    assert!(output.contains(&told), "{told} is not in {output}");
+    let document: serde_json::Value = serde_json::from_str(&text(&folder.join("network.diagnosis.json"))).unwrap();
+    assert!(told.starts_with(&document["verdict"].as_str().unwrap().to_uppercase()), "{told} {document}");
+    assert!(text(&folder.join("report.html")).contains("network_test.diagnosis/1"));
+    told
+}
+
 /// Opens a set that must be complete and from these hosts and this job.
 fn complete(prefix: &Path, hosts: &[&str], job: &str) -> Box<dyn Run> {
     let run = store::open(prefix).unwrap_or_else(|error| panic!("{error}"));
@@ -97,6 +107,8 @@ fn a_sweep_leaves_complete_sets_of_all_modes_under_both_launchers() {
         for mode in ["one_to_one", "put"] {
             complete(&folder.join(format!("network_{mode}")), &["n0", "n1", "n2"], &job);
         }
+        let told = verdict(&folder, &file.logs());
+        assert!(told.contains("one_to_one, put: 3 hosts; it takes 4"), "{told}");
         let report = text(&folder.join("report.txt"));
         assert!(report.contains("== network_put") && report.contains("2 of 2 lengths: complete"), "{report}");
     }
@@ -105,7 +117,9 @@ fn a_sweep_leaves_complete_sets_of_all_modes_under_both_launchers() {
 #[test]
 fn the_nightly_check_submits_itself_over_the_idle_nodes_and_keeps_results_by_date() {
     let lab = Lab::up(3);
-    let file = JobFile::edited("nightly.sh", &[("measure=", "(--schedule disjoint --lengths 64 -n 5)")]);
+    let mail = "admin; mail() { { echo \"$@\"; cat; } >\"$results/mail.txt\"; }";
+    let edits = [("measure=", "(--schedule disjoint --lengths 64 -n 5)"), ("mail_to=", mail)];
+    let file = JobFile::edited("nightly.sh", &edits);
     // One node is busy.
     let blocker =
         lab.run(file.folder.path(), &["sbatch", "--parsable", "--nodelist=n1", "--exclusive", "--wrap=sleep 100"]);
@@ -116,12 +130,19 @@ fn the_nightly_check_submits_itself_over_the_idle_nodes_and_keeps_results_by_dat
     let told = lab.run(file.folder.path(), &["./nightly.sh"]);
     let job = told.trim().rsplit(' ').next().unwrap().to_owned();
     assert_eq!(lab.end_of(&job), "COMPLETED", "{told} {}", file.logs());
+    let mail = file.results().join("mail.txt");
+    let mailed = text(&mail);
+    fs::remove_file(mail).unwrap();
     let kept: Vec<_> = fs::read_dir(file.results()).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [folder] = &kept[..] else { panic!("one night is kept, and the old one is not: {kept:?}") };
     let name = folder.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("20") && name.ends_with(&format!("-{job}")), "{name}");
     complete(&folder.join("network"), &["n0", "n2"], &job);
-    assert!(text(&folder.join("job.log")).contains("complete after"), "the job's own words are kept");
+    let log = text(&folder.join("job.log"));
+    assert!(log.contains("complete after"), "the job's own words are kept");
+    let told = verdict(folder, &log);
+    let subject = "-s network_test: INVALID: this measurement of 2 hosts cannot be judged admin\n";
+    assert_eq!(mailed, format!("{subject}{told}"));
 }
 
 #[test]
@@ -142,6 +163,7 @@ fn a_long_run_stops_before_its_time_is_up_and_continues_by_itself_under_both_lau
         }
         let run = store::open(&file.results().join(&job).join("network")).unwrap_or_else(|error| panic!("{error}"));
         assert!(run.is_complete() && run.header().hosts.count() == 2, "{launcher}: {:?}", run.notices());
+        assert!(verdict(&file.results().join(&job), &log).contains("2 hosts; it takes 4"));
         assert_eq!(run.header().provenance.slurm_job_id, job);
         for index in 0..run.lengths().len() {
             assert!(run.matrix(Statistic::Median, index).unwrap()[(0, 1)] > 0.0, "{launcher}");
@@ -249,6 +271,9 @@ fn half_blocks_cover_all_pairs_and_become_one_set() {
         let median = run.matrix(Statistic::Median, index).unwrap();
         assert!(median.values().iter().all(|value| !value.is_nan()), "length {index}: {median:?}");
     }
+    // Four hosts are enough to be judged.
+    let told = verdict(&folder, &text(&folder.join("merge.log")));
+    assert!(told.contains("one_to_one: 4 hosts, 2 lengths from 0 to 1K"), "{told}");
     // A task that failed is named by the next merging, and nothing of it is in the set.
     fs::remove_dir_all(folder.join("0")).unwrap();
     let output = lab.output(file.folder.path(), &["./cover.sh", "--merge", folder.to_str().unwrap()]);

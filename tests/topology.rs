@@ -14,7 +14,7 @@ use netmatrix::{
         synthetic::{Machine, Synthetic},
     },
     plan::{Config, Plan, Sweep},
-    record::{Header, MemoryRun, Provenance},
+    record::{Header, MemoryRun, Provenance, Run},
     store,
     units::{Bytes, Hosts},
 };
@@ -179,6 +179,61 @@ fn reports_take_both_kinds_of_file() {
         let page = fs::read_to_string(folder.path().join("x.html")).unwrap();
         assert!(page.contains(&format!("{{\"name\":\"{name}\",\"hosts\":")), "{file}");
     }
+}
+
+#[test]
+fn the_detector_goes_by_a_file_that_names_the_groups() {
+    let folder = measured(machine());
+    fs::write(folder.path().join("topology.conf"), "SwitchName=only Nodes=node[001-010]\n").unwrap();
+    let (code, stdout, notes) = analyze(folder.path(), "diagnose network --topology topology.conf --format json");
+    assert!(notes.contains("does not place 2 hosts of the run: node[012,011]"), "{notes}");
+    let document: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(code, if document["verdict"] == "healthy" { 0 } else { 1 });
+    let groups = document["groups"].as_array().unwrap().iter();
+    let sizes: Vec<_> = groups.map(|group| group.as_array().unwrap().len()).collect();
+    assert_eq!(sizes, [10, 1, 1]);
+    let (_, found, _) = analyze(folder.path(), "diagnose network --format json");
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["groups"].as_array().unwrap().len(), 3);
+    fails(folder.path(), "diagnose network --topology none.conf", exit::FILES, &["none.conf"]);
+    fs::remove_file(folder.path().join("network_median.nc")).unwrap();
+    fails(folder.path(), "diagnose network", exit::FILES, &["network", "no median"]);
+}
+
+#[test]
+fn a_diagnosis_in_a_file_is_about_the_runs_that_it_judged() {
+    let folder = measured(machine());
+    let (_, joint, _) = analyze(folder.path(), "diagnose network network --format json");
+    fs::write(folder.path().join("joint.json"), &joint).unwrap();
+    let pages = ["network network --diagnosis joint.json", "network network", "network --no-diagnosis"];
+    let description = |arguments: &str| {
+        let (code, _, notes) = analyze(folder.path(), &format!("report {arguments} -o x.html --force"));
+        assert_eq!(code, 0, "{notes}");
+        let page = fs::read_to_string(folder.path().join("x.html")).unwrap();
+        let text = page.split_once("id=\"description\">").unwrap().1.split_once("</script>").unwrap().0;
+        serde_json::from_str::<Value>(text).unwrap()
+    };
+    let [told, found, none] = pages.map(&description);
+    assert_eq!(told["diagnoses"], found["diagnoses"]);
+    assert_eq!(found["diagnoses"][0], serde_json::from_str::<Value>(&joint).unwrap());
+    for page in [&told, &found] {
+        let of_run = [0, 1].map(|run| &page["runs"][run]["diagnosis"]);
+        assert_eq!(of_run, [0, 0]);
+        assert_eq!(page["runs"][1]["groups"][0].as_array().unwrap().len(), 3);
+    }
+    // Nothing can be judged: that is about all runs.
+    let small = MemoryRun::new(store::open(&folder.path().join("network")).unwrap().header().clone());
+    store::write_run(&small, &folder.path().join("empty"), false).unwrap();
+    let (code, text, _) = analyze(folder.path(), "diagnose empty empty --json empty.json");
+    assert!(code == i32::from(exit::FILES) && text.contains("no message length is finished"), "{text}");
+    let empty = description("empty empty --diagnosis empty.json");
+    assert_eq!(
+        (&empty["diagnoses"][0]["verdict"], &empty["runs"][1]["diagnosis"]),
+        (&Value::from("invalid"), &Value::from(0))
+    );
+    fails(folder.path(), "diagnose empty --json empty.json", exit::FILES, &["empty.json` exists", "--force"]);
+    fails(folder.path(), "diagnose empty --force", exit::USAGE, &["--json"]);
+    assert_eq!((&none["diagnoses"], &none["runs"][0]["diagnosis"]), (&Value::Array(vec![]), &Value::Null));
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
     for run in &diagnosis.runs {
         writeln!(out, "  {}", judged(run))?;
     }
-    for reason in &diagnosis.invalid {
-        paragraph(out, "  cannot be judged: ", reason)?;
+    for reason in reasons(&diagnosis.invalid) {
+        paragraph(out, "  cannot be judged: ", &reason)?;
     }
     for (number, finding) in diagnosis.findings.iter().enumerate() {
         writeln!(out)?;
@@ -46,6 +46,27 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "The evidence for one of them: --explain {}", id(0))?;
     }
     Ok(())
+}
+
+/// Reasons, `mode: why`, with those that several modes share told once: `put, get: why`.
+fn reasons(invalid: &[String]) -> Vec<String> {
+    let mut told: Vec<(Vec<&str>, &str)> = Vec::new();
+    for reason in invalid {
+        let Some((mode, why)) = reason.split_once(": ") else {
+            told.push((Vec::new(), reason));
+            continue;
+        };
+        match told.iter_mut().find(|(_, other)| *other == why) {
+            Some((modes, _)) if modes.contains(&mode) => {}
+            Some((modes, _)) => modes.push(mode),
+            None => told.push((vec![mode], why)),
+        }
+    }
+    let whole = |(modes, why): (Vec<&str>, &str)| match &modes[..] {
+        [] => why.to_owned(),
+        modes => format!("{}: {why}", modes.join(", ")),
+    };
+    told.into_iter().map(whole).collect()
 }
 
 fn headline(diagnosis: &Diagnosis) -> String {
@@ -417,7 +438,7 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         schema: SCHEMA,
         verdict: diagnosis.verdict(),
         confidence: diagnosis.confidence,
-        invalid: diagnosis.invalid.clone(),
+        invalid: reasons(&diagnosis.invalid),
         run: runs.next(),
         further_runs: runs.collect(),
         groups: (0..groups).map(members).collect(),

@@ -29,8 +29,8 @@ fn a_finding_says_everything_that_is_known_about_it() {
     for words in [
         "4 findings",
         "N-1",
-        "at 64K to 1M bytes",
-        "60 of 62 cells",
+        "from 64K bytes on",
+        "60 of 62 agree",
         "Next: look at the cable of node003",
         "Measured again: alone 350 us, first 360 us, verdict slow_alone",
         "Measured again: slow alone, too",

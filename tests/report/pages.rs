@@ -67,12 +67,13 @@ impl Folder {
             archive: None,
             diagnosis: None,
             groups: &[],
+            is_inferred: false,
             base: None,
             is_base: false,
         };
         let path = self.path(&format!("large{ranks}.html"));
         let mut out = BufWriter::new(File::create(&path).unwrap());
-        Page { title: "large".into(), sections: vec![section] }.write(&mut out).unwrap();
+        Page { title: "large".into(), diagnoses: Vec::new(), sections: vec![section] }.write(&mut out).unwrap();
         out.flush().unwrap();
         path
     }

@@ -99,10 +99,11 @@ impl Chance {
         Self { largest, cells }
     }
 
-    /// The share of cells that depart by `low..high`, never nothing (half a cell: Jeffreys' estimate).
+    /// The share of cells that depart by `low..high` beside the one that is asked about, never nothing (half a cell:
+    /// Jeffreys' estimate).
     fn between(&self, low: f64, high: f64) -> f64 {
         let above = |limit: f64| self.largest.partition_point(|rest| *rest > limit) as f64;
-        ((above(low) - above(high)).max(0.0) + 0.5) / self.cells.max(1.0)
+        ((above(low) - above(high) - 1.0).max(0.0) + 0.5) / self.cells.max(1.0)
     }
 }
 
@@ -189,35 +190,66 @@ enum Cause {
     Latency,
     /// Seconds in proportion to the length.
     Bandwidth,
+    /// Both, by amounts that have nothing to do with each other.
+    LatencyAndBandwidth,
 }
 
-const CAUSES: [Cause; 3] = [Cause::Everything, Cause::Latency, Cause::Bandwidth];
+const CAUSES: [Cause; 4] = [Cause::Everything, Cause::Latency, Cause::Bandwidth, Cause::LatencyAndBandwidth];
+
+impl Cause {
+    /// What a cause makes of every length, `ln(ratio)`, with the amount that explains a series of rests best; `None` if
+    /// that is not slower. `seconds`: what the pair should take; `bytes`: the lengths.
+    fn predict(self, series: &[f64], seconds: &[f64], bytes: &[f64]) -> Option<Vec<f64>> {
+        let all = 0..series.len();
+        // The amount in a unit in which it is the same at every length, from the lengths at which it would show most.
+        let amount = |unit: &dyn Fn(usize) -> f64, without: &dyn Fn(usize) -> f64| {
+            let is_there = |length: &usize| !series[*length].is_nan() && unit(*length) > 0.0;
+            let largest = all.clone().filter(is_there).map(unit).fold(0.0, f64::max);
+            let telling = all.clone().filter(is_there).filter(|length| unit(*length) > 0.5 * largest);
+            let amount = median_of(
+                telling.map(|length| (series[length].exp_m1() - without(length)) / unit(length)),
+                &mut Vec::new(),
+            );
+            (amount > 0.0).then_some(amount)
+        };
+        let curve = |ratio: &dyn Fn(usize) -> f64| Some(all.clone().map(|length| ratio(length).ln_1p()).collect());
+        let (constant, by_length) = (|length: usize| 1.0 / seconds[length], |length: usize| bytes[length] / seconds[length]);
+        match self {
+            Self::Everything => {
+                let amount = amount(&|_| 1.0, &|_| 0.0)?;
+                curve(&|_| amount)
+            }
+            Self::Latency => {
+                let amount = amount(&constant, &|_| 0.0)?;
+                curve(&|length| amount * constant(length))
+            }
+            Self::Bandwidth => {
+                let amount = amount(&by_length, &|_| 0.0)?;
+                curve(&|length| amount * by_length(length))
+            }
+            Self::LatencyAndBandwidth => {
+                let latency = amount(&constant, &|_| 0.0)?;
+                let per_byte = amount(&by_length, &|length| latency * constant(length))?;
+                curve(&|length| latency * constant(length) + per_byte * by_length(length))
+            }
+        }
+    }
+
+    /// How many numbers it takes from the series that it explains.
+    fn parameters(self) -> usize {
+        if matches!(self, Self::LatencyAndBandwidth) { 2 } else { 1 }
+    }
+}
 
 /// Best explanation of a series of rests, `[length]`, by one cause. `seconds`: what the pair should take.
-fn explain(series: &[f64], seconds: &[f64], lengths: &[f64], readings: &Readings) -> Option<Judged> {
-    let mut scratch = Vec::new();
+fn explain(series: &[f64], seconds: &[f64], bytes: &[f64], readings: &Readings) -> Option<Judged> {
     let mut best: Option<Judged> = None;
     for cause in CAUSES {
-        // In the cause's own unit: the ratio, seconds, seconds per byte.
-        let unit = |length: usize| match cause {
-            Cause::Everything => 1.0,
-            Cause::Latency => 1.0 / seconds[length],
-            Cause::Bandwidth => lengths[length] / seconds[length],
-        };
-        let is_there = |length: &usize| !series[*length].is_nan() && unit(*length) > 0.0;
-        // From the lengths at which the cause would show most.
-        let largest = (0..series.len()).filter(is_there).map(unit).fold(0.0, f64::max);
-        let telling = (0..series.len()).filter(is_there).filter(|length| unit(*length) > 0.5 * largest);
-        let amount = median_of(telling.map(|length| series[length].exp_m1() / unit(length)), &mut scratch);
-        if amount.is_nan() || amount <= 0.0 {
-            continue;
-        }
-        let predicted = |length: usize| (amount * unit(length)).ln_1p();
-        let (mut chance, mut first, mut last, mut effect) = (1.0, None, 0, 0.0f64);
-        let mut disagreeing = 0;
-        let mut agreeing = 0;
-        for length in (0..series.len()).filter(|length| !series[*length].is_nan()) {
-            let predicted = predicted(length);
+        let Some(curve) = cause.predict(series, seconds, bytes) else { continue };
+        let (mut chance, mut least_chance, mut effect) = (1.0, 1.0f64, 0.0f64);
+        let (mut first, mut last) = (None, 0);
+        let (mut agreeing, mut disagreeing) = (0, 0);
+        for (length, &predicted) in curve.iter().enumerate().filter(|(length, _)| !series[*length].is_nan()) {
             let noise = readings.reading[length].noise;
             let tolerance = 3.0 * noise + 0.1 * predicted + LEAST_TOLERANCE;
             let departure = series[length] - predicted;
@@ -226,7 +258,9 @@ fn explain(series: &[f64], seconds: &[f64], lengths: &[f64], readings: &Readings
                 disagreeing += usize::from(departure > tolerance.max(LEAST_SCORE * noise));
             } else if departure.abs() <= tolerance {
                 agreeing += 1;
-                chance *= readings.chance[length].between(predicted - tolerance, predicted + tolerance);
+                let of_length = readings.chance[length].between(predicted - tolerance, predicted + tolerance);
+                chance *= of_length;
+                least_chance = least_chance.min(of_length);
                 effect = effect.max(predicted);
                 first = first.or(Some(length));
                 last = length;
@@ -234,9 +268,14 @@ fn explain(series: &[f64], seconds: &[f64], lengths: &[f64], readings: &Readings
                 disagreeing += 1;
             }
         }
+        // A length for every further number says nothing: it agrees by construction.
+        if cause.parameters() > 1 {
+            chance /= least_chance;
+            agreeing -= agreeing.min(1);
+        }
         let Some(first) = first.filter(|_| effect >= LEAST_EFFECT) else { continue };
         // Every length that says otherwise must have been disturbed itself.
-        if disagreeing * 3 > agreeing {
+        if disagreeing * 3 > agreeing || agreeing == 0 {
             continue;
         }
         if best.is_none_or(|best| chance < best.chance) {
@@ -254,8 +293,8 @@ fn combine(
     alone: (Option<Judged>, Option<Judged>),
     pairs: f64,
 ) -> Option<Suspect> {
-    // Ranges and directions that were tried.
-    let trials = 3.0;
+    // Causes that were tried.
+    let trials = CAUSES.len() as f64;
     if let (Some(x), Some(y)) = each {
         let (slower, other) = if x.effect > y.effect { (x, y) } else { (y, x) };
         if other.effect > BOTH_WAYS * slower.effect {

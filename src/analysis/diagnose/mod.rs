@@ -41,6 +41,8 @@ use crate::{
     units::Bytes,
 };
 
+pub use robust::scatter_about_zero as scatter_for_groups;
+
 /// What is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {

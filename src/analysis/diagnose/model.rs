@@ -298,6 +298,10 @@ fn infer(folded: &Folded) -> Structure {
         let costs = all.map(|group| (cost(&bands, &group), group));
         if let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) {
             group = groups::settled(&bands, best);
+            let sorted = groups::sorted(&bands, group.clone());
+            if cost(&bands, &sorted) < cost(&bands, &group) {
+                group = sorted;
+            }
         }
     }
     // A model that is right still errs by the noise in its own numbers: one per host and one per block.
@@ -308,7 +312,8 @@ fn infer(folded: &Folded) -> Structure {
     let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
     let none = || vec![DMatrix::zeros(folded.hosts(), 0); bands.len()];
     if by_groups < UNEXPLAINED {
-        return Structure { group, patterns: none(), is_understood: true };
+        let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
+        return Structure { group, patterns: none(), is_understood };
     }
     let patterns: Vec<spectral::Patterns> = bands.iter().map(spectral::patterns).collect();
     let errors = patterns.iter().zip(&bands).map(|(patterns, band)| patterns.error / band.noise);
@@ -320,20 +325,51 @@ fn infer(folded: &Folded) -> Structure {
     Structure { group, patterns: none(), is_understood: by_groups < not_understood }
 }
 
-/// Takes the effects of hosts, given their groups, from both squares of a band.
-fn without_common(band: &mut Band, group: &[usize]) {
-    let groups = group.iter().max().map_or(1, |last| last + 1);
+/// The mean of both directions.
+fn mean_of(band: &Band) -> Square {
     let mut mean = band.first.clone();
     mean.rows_mut().enumerate().for_each(|(i, row)| {
         row.iter_mut().zip(band.second.row(i)).for_each(|(value, other)| *value = (*value + other) / 2.0);
     });
-    let effect = fit_groups(mean, group, groups).effect;
+    mean
+}
+
+/// Takes the effects of hosts, given their groups, from both squares of a band.
+fn without_common(band: &mut Band, group: &[usize]) {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let effect = fit_groups(mean_of(band), group, groups).effect;
     for square in [&mut band.first, &mut band.second] {
         square.rows_mut().enumerate().for_each(|(i, row)| {
             row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] + other) as f32);
         });
     }
 }
+
+/// Whether several pairs are faster, both ways, than their groups and hosts explain: no fault does that.
+fn has_shortcuts(bands: &[Band], group: &[usize]) -> bool {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let is_many = |band: &Band| {
+        let fit = fit_groups(mean_of(band), group, groups);
+        let departs = |i: usize, j: usize, value: f64| {
+            let usual = fit.block[group[i] * groups + group[j]] + fit.effect[i] + fit.effect[j];
+            value - usual < -SHORTCUT * band.noise
+        };
+        let pairs = band.first.upper_pairs();
+        let (mut faster, mut all) = (0, 0);
+        for (i, j, value) in pairs {
+            all += 1;
+            faster += usize::from(departs(i, j, value) && departs(i, j, band.second.at(i, j)));
+        }
+        faster as f64 > 1.0 + SHORTCUTS * f64::from(all)
+    };
+    bands.iter().any(is_many)
+}
+
+/// Departure, in units of noise, of a pair that is faster than others for a reason.
+const SHORTCUT: f64 = 4.0;
+
+/// Share of pairs that may be.
+const SHORTCUTS: f64 = 0.002;
 
 /// How badly groups predict one direction from the other: mean square in units of noise, wild ones taken back.
 fn cost(bands: &[Band], group: &[usize]) -> f64 {

@@ -3,4 +3,4 @@
 mod infer;
 pub mod spectral;
 
-pub use infer::{Band, absorb, candidates, infer, refine, settled};
+pub use infer::{Band, absorb, candidates, infer, refine, settled, sorted};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use netmatrix::{
     analysis::diagnose::{self, DiagnoseError, Diagnosis, Options},
     exit,
-    record::Run,
+    record::{Run, Statistic},
     view,
 };
 
@@ -13,7 +13,11 @@ use super::{
     failure::{Failure, Outcome},
     input::Input,
     output::{self, Format},
+    topology_file::{TopologyFile, group_of_host},
 };
+
+/// Probability with which a healthy run has no finding, unless somebody asks for another one.
+pub const CONFIDENCE: f64 = 0.99;
 
 /// Name the hosts, links, groups and ranks that are slower than their peers
 #[derive(clap::Args)]
@@ -27,8 +31,13 @@ pub struct Diagnose {
     runs: Vec<PathBuf>,
 
     /// Probability with which a healthy run has no finding at all
-    #[arg(long, default_value_t = 0.99, value_name = "P")]
+    #[arg(long, default_value_t = CONFIDENCE, value_name = "P")]
     confidence: f64,
+
+    /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch [default:
+    /// the groups that the data show]
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
 
     /// Show the evidence for one finding, by its name in the list
     #[arg(long, value_name = "FINDING")]
@@ -37,6 +46,14 @@ pub struct Diagnose {
     /// Form of the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Write the JSON document into a file as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Replace an existing file
+    #[arg(long, requires = "json")]
+    force: bool,
 }
 
 impl Diagnose {
@@ -46,14 +63,19 @@ impl Diagnose {
             let value = self.confidence;
             return Err(Failure::usage(format!("--confidence {value}: give a probability from 0.5 to below 1")));
         }
+        let file = self.topology.as_deref().map(TopologyFile::open).transpose()?;
         let inputs: Vec<Input> = self.runs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
+        inputs.iter().try_for_each(|input| input.require(Statistic::Median))?;
         let runs: Vec<&dyn Run> = inputs.iter().map(|input| &*input.run).collect();
-        let options = Options { confidence: self.confidence, groups: None };
-        let diagnosis = diagnose::diagnose(&runs, &options).map_err(|error| match error.downcast_ref() {
-            Some(DiagnoseError::DifferentHosts(..)) => Failure::usage(error),
-            _ => Failure::files(error),
-        })?;
+        let hosts = &runs[0].header().hosts;
+        let groups = file.map(|file| Ok(group_of_host(&file.of(hosts)?, hosts))).transpose()?;
+        let diagnosis = judge(&runs, self.confidence, groups)?;
         let explained = self.explain.as_deref().map(|name| number(&diagnosis, name)).transpose()?;
+        if let Some(path) = &self.json {
+            let document = view::diagnosis::document(&diagnosis);
+            let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
+            output::write_file(path, self.force, |out| Ok(writeln!(out, "{text}")?))?;
+        }
         match (self.format, explained) {
             (Format::Json, _) => output::print_json(&view::diagnosis::document(&diagnosis))?,
             (Format::Text, None) => output::print(|out| view::diagnosis::write(&diagnosis, out))?,
@@ -67,6 +89,14 @@ impl Diagnose {
             _ => exit::FILES,
         })
     }
+}
+
+/// Judges runs of the same hosts together. `groups`: of every host, `[host]`, where somebody knows them.
+pub fn judge(runs: &[&dyn Run], confidence: f64, groups: Option<Vec<usize>>) -> Result<Diagnosis, Failure> {
+    diagnose::diagnose(runs, &Options { confidence, groups }).map_err(|error| match error.downcast_ref() {
+        Some(DiagnoseError::DifferentHosts(..)) => Failure::usage(error),
+        _ => Failure::files(error),
+    })
 }
 
 /// The number of the finding that has this name.

@@ -1,30 +1,38 @@
-//! `report`: one HTML page with everything that is known about some runs.
+//! `report`: one HTML page with everything that is known about some runs, the detector's verdict first.
+
+mod verdicts;
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
-use anyhow::anyhow;
 use netmatrix::{
-    analysis::topology::Group,
+    analysis::topology::Topology,
     exit,
     record::{Clustered, Run, Statistic},
     store,
     view::report::{Page, Section},
 };
-use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use super::{
     failure::{Failure, Outcome},
     input::Input,
     output,
-    topology_file::TopologyFile,
+    topology_file::{TopologyFile, group_of_host},
 };
+use verdicts::Verdicts;
 
 /// Write one self-contained HTML page that shows the matrices, opens anywhere and asks nothing of any network
+///
+/// It opens with what `diagnose` says of the runs; those of the same hosts are judged together
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 the page is written, whatever the verdict, 2 wrong command line, 3 unusable input or output\n\
+    file, 4 internal fault."
+)]
 pub struct Report {
     /// Prefixes of result sets, any file of each, archives of `cluster`, or .txt or .csv files
     #[arg(required = true)]
@@ -42,12 +50,17 @@ pub struct Report {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     statistics: Vec<Statistic>,
 
-    /// What `network_analyze diagnose --format json` said about the first run; once more for the second, and so on
+    /// Show what `network_analyze diagnose --json` wrote, instead of judging again: about the first run, and those that it
+    /// was judged with; once more for the next run that it does not judge, and so on
     #[arg(long, value_name = "FILE")]
     diagnosis: Vec<PathBuf>,
 
+    /// Judge nothing: the page shows what was measured
+    #[arg(long, conflicts_with = "diagnosis")]
+    no_diagnosis: bool,
+
     /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch, as a
-    /// picture and as an order of the matrix
+    /// picture, as an order of the matrix, and for the diagnosis [default: the groups that the data show]
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 
@@ -63,12 +76,15 @@ pub struct Report {
 /// Values of all five statistics beyond which only two are kept unless others are asked for.
 const MANY_VALUES: usize = 40_000_000;
 
+/// Most runs that the heading names.
+const MOST_NAMES: usize = 4;
+
 /// A run of the page.
 struct Opened {
     name: String,
     input: Input,
     archive: Option<Clustered>,
-    groups: Vec<Vec<Group>>,
+    topology: Option<Topology>,
 }
 
 impl Opened {
@@ -77,11 +93,20 @@ impl Opened {
         let archive = store::is_archive(path).then(|| Input::open_archive(path)).transpose()?;
         let input = Input::open_quietly(path)?;
         let topology = topology.map(|file| file.of(&input.run.header().hosts)).transpose()?;
-        Ok(Self { name, groups: topology.map(|topology| topology.levels).unwrap_or_default(), input, archive })
+        Ok(Self { name, topology, input, archive })
     }
 
     fn run(&self) -> &dyn Run {
         &*self.input.run
+    }
+
+    fn has_median(&self) -> bool {
+        self.run().statistics().contains(&Statistic::Median)
+    }
+
+    /// The group of every host, `[host]`, where a file says it.
+    fn group_of_host(&self) -> Option<Vec<usize>> {
+        self.topology.as_ref().map(|topology| group_of_host(topology, &self.run().header().hosts))
     }
 }
 
@@ -94,39 +119,51 @@ impl Report {
         }
         let paths = self.runs.iter().chain(&self.compare);
         let topology = self.topology.as_deref().map(TopologyFile::open).transpose()?;
-        let opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
+        let mut opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
         let statistics = self.statistics(&opened)?;
-        let diagnoses = self.diagnoses(&opened)?;
+        // Judging may take a while: whether the page can be written is known before.
+        let file = self.create()?;
+        let verdicts = self.verdicts(&mut opened)?;
+        let inferred: Vec<_> = (0..opened.len()).map(|number| verdicts.groups(number, &opened[number])).collect();
         let base = self.compare.is_some().then_some(self.runs.len());
-        let diagnoses = diagnoses.into_iter().map(Some).chain(std::iter::repeat(None));
-        let sections = opened.iter().zip(diagnoses).enumerate().map(|(number, (opened, diagnosis))| Section {
+        let sections = opened.iter().zip(&inferred).enumerate().map(|(number, (opened, inferred))| Section {
             name: opened.name.clone(),
             run: opened.run(),
             statistics: &statistics,
             notices: &opened.input.notices,
             archive: opened.archive.as_ref(),
-            diagnosis,
-            groups: &opened.groups,
+            diagnosis: verdicts.of_run.get(number).copied().flatten(),
+            groups: opened.topology.as_ref().map_or(inferred, |topology| &topology.levels),
+            is_inferred: opened.topology.is_none(),
             base: base.filter(|base| *base != number),
             is_base: base == Some(number),
         });
-        let page = Page { title: self.title(&opened), sections: sections.collect() };
-        self.write(&page)?;
+        let sections = sections.collect();
+        let page = Page { title: self.title(&opened), diagnoses: verdicts.documents, sections };
+        self.write(&page, file)?;
         Ok(exit::SUCCESS)
+    }
+
+    /// What is wrong with the runs, unless nobody wants to know. A run that cannot be judged says so itself.
+    fn verdicts(&self, opened: &mut [Opened]) -> Result<Verdicts, Failure> {
+        let runs = &mut opened[..self.runs.len()];
+        match (self.no_diagnosis, self.diagnosis.is_empty()) {
+            (true, _) => Ok(Verdicts::none()),
+            (false, false) => Verdicts::told(&self.diagnosis, runs),
+            (false, true) => {
+                let unjudged = runs.iter_mut().filter(|run| !run.has_median());
+                unjudged
+                    .for_each(|run| run.input.notices.push("the run has no median, which the detector takes".into()));
+                Verdicts::found(runs)
+            }
+        }
     }
 
     fn title(&self, opened: &[Opened]) -> String {
         let names: Vec<_> = opened[..self.runs.len()].iter().map(|opened| opened.name.as_str()).collect();
-        self.title.clone().unwrap_or_else(|| format!("network_test: {}", names.join(", ")))
-    }
-
-    /// The files' content, checked against the runs that they are given for.
-    fn diagnoses(&self, opened: &[Opened]) -> Result<Vec<Value>, Failure> {
-        let (given, runs) = (self.diagnosis.len(), self.runs.len());
-        if given > runs {
-            return Err(Failure::usage(format!("--diagnosis is given {given} times, and there are {runs} runs")));
-        }
-        self.diagnosis.iter().zip(opened).map(|(path, opened)| read_diagnosis(path, opened)).collect()
+        let (told, rest) = names.split_at(names.len().min(MOST_NAMES));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        self.title.clone().unwrap_or_else(|| format!("network_test: {}{more}", told.join(", ")))
     }
 
     /// Those that were asked for, else as many as a page of reasonable size has room for.
@@ -148,14 +185,20 @@ impl Report {
         Ok(Statistic::all().collect())
     }
 
-    /// Into a file beside the wanted one, which takes its name when it is complete.
-    fn write(&self, page: &Page) -> Result<(), Failure> {
+    fn cannot_write(&self, error: io::Error) -> Failure {
+        Failure::Files(anyhow::Error::new(error).context(format!("cannot write `{}`", self.output.display())))
+    }
+
+    /// A file beside the wanted one, which takes its name when it is complete.
+    fn create(&self) -> Result<NamedTempFile, Failure> {
+        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().suffix(".html.part").tempfile_in(folder);
+        file.map_err(|error| self.cannot_write(error))
+    }
+
+    fn write(&self, page: &Page, mut file: NamedTempFile) -> Result<(), Failure> {
         let path = &self.output;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let cannot = |error: io::Error| {
-            Failure::Files(anyhow::Error::new(error).context(format!("cannot write `{}`", path.display())))
-        };
-        let mut file = tempfile::Builder::new().suffix(".html.part").tempfile_in(folder).map_err(cannot)?;
+        let cannot = |error: io::Error| self.cannot_write(error);
         let mut out = BufWriter::new(file.as_file_mut());
         page.write(&mut out).map_err(Failure::files)?;
         out.flush().map_err(cannot)?;
@@ -174,27 +217,4 @@ impl Report {
 fn make_readable(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    let context = || format!("cannot read `{}`", path.display());
-    fs::read_to_string(path).map_err(|error| Failure::Files(anyhow::Error::new(error).context(context())))
-}
-
-fn read_diagnosis(path: &Path, opened: &Opened) -> Result<Value, Failure> {
-    let name = path.display();
-    let value: Value = serde_json::from_str(&read(path)?)
-        .map_err(|error| Failure::Files(anyhow!("`{name}` is no JSON document: {error}")))?;
-    if value["schema"] != "network_test.diagnosis/1" || !value["findings"].is_array() {
-        let what = "is no diagnosis: write it with `network_analyze diagnose --format json`";
-        return Err(Failure::files(format!("`{name}` {what}")));
-    }
-    let (judged, run) = (&value["run"], opened.run());
-    let is_other = |told: &Value, own: Value| !told.is_null() && *told != own;
-    if is_other(&judged["mode"], run.header().mode.name().into()) || is_other(&judged["ranks"], run.ranks().into()) {
-        let own = format!("{} with {} ranks", run.header().mode, run.ranks());
-        let other = format!("{} with {} ranks", judged["mode"].as_str().unwrap_or("a run"), judged["ranks"]);
-        return Err(Failure::files(format!("`{name}` is about {other}, `{}` is {own}", opened.name)));
-    }
-    Ok(value)
 }

@@ -12,6 +12,18 @@ use netmatrix::{
 
 use super::{failure::Failure, output};
 
+/// The innermost group of every host, `[host]`, as the detector takes it. Hosts that the file does not place are alone.
+pub fn group_of_host(topology: &Topology, hosts: &Hosts) -> Vec<usize> {
+    let leaves = topology.leaves();
+    let alone = leaves.len()..;
+    let mut group = vec![0; hosts.count()];
+    for (number, leaf) in leaves.iter().enumerate() {
+        leaf.hosts.iter().for_each(|host| group[*host] = number);
+    }
+    topology.missing.iter().zip(alone).for_each(|(host, number)| group[*host] = number);
+    group
+}
+
 /// A file that was read, of whatever kind its content tells.
 pub struct TopologyFile {
     path: PathBuf,

@@ -8,13 +8,15 @@ use crate::{analysis::topology::Group, record::Statistic};
 
 /// A report.
 #[derive(Serialize)]
-pub struct Description {
+pub struct Description<'a> {
     /// Name and version of this form.
     pub schema: &'static str,
     /// Heading.
     pub title: String,
     /// Who wrote it.
     pub program: String,
+    /// What is wrong with the runs, each as `network_analyze diagnose --format json` says it.
+    pub diagnoses: &'a [Value],
     /// The runs, in the order in which they are offered.
     pub runs: Vec<RunDescription>,
     /// Names of the states of cells, by number.
@@ -52,10 +54,12 @@ pub struct RunDescription {
     pub order: Option<Vec<usize>>,
     /// The archive's ranges.
     pub parts: Vec<PartDescription>,
-    /// Hosts that share a switch, `[level][group]`, innermost level first.
+    /// Hosts that are near each other, `[level][group]`, innermost level first.
     pub groups: Vec<Vec<Group>>,
-    /// What is wrong, as `network_analyze diagnose --format json` says it.
-    pub diagnosis: Option<Value>,
+    /// Whether the groups were found in the data.
+    pub is_inferred: bool,
+    /// Number of what is wrong in [`Description::diagnoses`].
+    pub diagnosis: Option<usize>,
     /// Number of the run that this one is compared with.
     pub base: Option<usize>,
     /// Whether it is only there to be compared with.

@@ -66,10 +66,12 @@ pub struct Section<'a> {
     pub notices: &'a [String],
     /// The archive, if the run is one: its regions are outlined.
     pub archive: Option<&'a Clustered>,
-    /// What is wrong, in the form of `network_test.diagnosis/1`.
-    pub diagnosis: Option<Value>,
-    /// Hosts that share a switch, `[level][group]`, innermost level first; empty where it is not known.
+    /// What is wrong: a number in [`Page::diagnoses`]. Runs that were judged together have the same one.
+    pub diagnosis: Option<usize>,
+    /// Hosts that are near each other, `[level][group]`, innermost level first; empty where it is not known.
     pub groups: &'a [Vec<Group>],
+    /// Whether the groups were found in the data; else somebody knows that they share a switch.
+    pub is_inferred: bool,
     /// The run to compare it with: its number in [`Page::sections`].
     pub base: Option<usize>,
     /// Whether it is there only to be compared with.
@@ -80,6 +82,8 @@ pub struct Section<'a> {
 pub struct Page<'a> {
     /// Heading.
     pub title: String,
+    /// What is wrong with them, in the form of `network_test.diagnosis/1`.
+    pub diagnoses: Vec<Value>,
     /// The runs; the first one is shown first.
     pub sections: Vec<Section<'a>>,
 }
@@ -98,6 +102,7 @@ impl Page<'_> {
             schema: "network_test.report/1",
             title: self.title.clone(),
             program: format!("network_analyze {}", env!("CARGO_PKG_VERSION")),
+            diagnoses: &self.diagnoses,
             runs: runs?,
             states: state_names(),
             perceptual: (0..256)
@@ -147,7 +152,8 @@ impl Section<'_> {
                 .map(|(part, sets)| PartDescription { lengths: [part.lengths.start, part.lengths.end], sets })
                 .collect(),
             groups: self.groups.to_vec(),
-            diagnosis: self.diagnosis.clone(),
+            is_inferred: self.is_inferred,
+            diagnosis: self.diagnosis,
             base: self.base,
             is_base: self.is_base,
         })

@@ -35,11 +35,12 @@ fn page(run: &MemoryRun) -> String {
         archive: None,
         diagnosis: None,
         groups: &[],
+        is_inferred: false,
         base: None,
         is_base: false,
     };
     let mut out = Vec::new();
-    Page { title: "t".into(), sections: vec![section] }.write(&mut out).unwrap();
+    Page { title: "t".into(), diagnoses: Vec::new(), sections: vec![section] }.write(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -7,7 +7,7 @@ function fillChoices() {
 
 // What there is to choose from in the shown run. Not with every change of the view: that would close an open list.
 function fillChoicesOfRun() {
-  const { statistics, lengths, base, order, groups, hosts, ranks, parts, labels } = run();
+  const { statistics, lengths, base, order, groups, is_inferred: isInferred, hosts, ranks, parts, labels } = run();
   byId("statistic").replaceChildren(...statistics.map(({ name, meaning }) => Object.assign(new Option(name, name), { title: meaning })));
   for (const id of ["length", "from", "to"]) byId(id).max = Math.max(0, lengths.length - 1);
   byId("hosts").replaceChildren(...labels.slice(0, 5000).map((label) => new Option("", label)));
@@ -15,8 +15,10 @@ function fillChoicesOfRun() {
   byId("compare-text").textContent = base === null ? "" : `difference to ${runs[base].name}`;
   byId("unit-choice").hidden = hosts.length === ranks;
   byId("regions-choice").hidden = !parts.length;
-  byId("marks-choice").hidden = !findingsOf(run()).length;
-  byId("order").querySelector('[value="group"]').disabled = !order && !groups.length;
+  byId("marks-choice").hidden = !shownFindings().length;
+  const byGroup = byId("order").querySelector('[value="group"]');
+  byGroup.disabled = !order && !groups.length;
+  byGroup.textContent = !order && groups.length && isInferred ? "by inferred group" : "by group";
 }
 
 // Shows in the form what the view is.

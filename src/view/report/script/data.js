@@ -109,6 +109,8 @@ class Run {
   constructor(about, number) {
     Object.assign(this, about);
     this.number = number;
+    // Runs that were judged together have the same.
+    this.diagnosis = description.diagnoses[about.diagnosis] ?? null;
     this.ranks = about.host_of_rank.length;
     this.cells = this.ranks * this.ranks;
     this.statistics = about.statistics.map((statistic) => new Statistic(this, statistic));

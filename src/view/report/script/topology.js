@@ -1,4 +1,4 @@
-// The hosts that share a switch, as nested boxes, with what was found out about them.
+// The hosts that are near each other, as nested boxes, with what was found out about them.
 
 // Up to so many hosts all boxes are open; of more only those with findings.
 const MANY_HOSTS = 128;
@@ -8,8 +8,7 @@ function foundHosts(of) {
   const found = new Map();
   findingsOf(of).forEach((finding, index) => {
     if (finding.kind === "fabric") return;
-    const ranks = (finding.hosts ?? []).flatMap((name) => ranksNamed(name, of));
-    for (const host of ranks.map((rank) => of.host_of_rank[rank])) {
+    for (const host of ranksOf(finding, of).map((rank) => of.host_of_rank[rank])) {
       if (!found.has(host)) found.set(host, { number: index + 1, title: titleOf(finding) });
     }
   });
@@ -19,6 +18,7 @@ function foundHosts(of) {
 function showTopology() {
   const of = run();
   byId("topology").hidden = !of.groups.length;
+  byId("topology-title").textContent = of.is_inferred ? "Hosts that are near each other, as the times show it" : "Which hosts share a switch";
   const top = of.groups.length - 1;
   byId("tree").replaceChildren(...(top < 0 ? [] : boxes(of, top, of.groups[top], foundHosts(of))));
 }
