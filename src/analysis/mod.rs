@@ -5,6 +5,7 @@
 
 pub mod blocks;
 pub mod cluster;
+pub mod compare;
 pub mod diagnose;
 pub mod distribution;
 pub mod groups;

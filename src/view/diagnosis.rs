@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Table;
 use crate::{
-    analysis::diagnose::{AtLength, Diagnosis, Direction, Finding, Judged, Kind, RetestVerdict, Symptom},
+    analysis::diagnose::{Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, RetestVerdict, Symptom},
     units::{Seconds, counted, hostlist},
 };
 
@@ -160,7 +160,7 @@ fn group_verb(finding: &Finding) -> &'static str {
 }
 
 /// Hosts, folded: `node[001-016] (16 hosts)`.
-fn members(hosts: &[String]) -> String {
+pub(super) fn members(hosts: &[String]) -> String {
     format!("{} ({})", hostlist::compress(hosts), counted(hosts.len(), "host"))
 }
 
@@ -189,10 +189,7 @@ pub fn support(finding: &Finding) -> String {
         _ => "pairs",
     };
     let mut text = format!("{} of {} {unit} agree; ", finding.cells.slow, finding.cells.of);
-    text += &match finding.confidence {
-        c if c > MOST_CONFIDENCE => format!("confidence over {} %", 100.0 * MOST_CONFIDENCE),
-        c => format!("confidence {:.2} %", 100.0 * c),
-    };
+    text += &confidence(finding.confidence);
     text += match finding.retest {
         None => "",
         Some(RetestVerdict::Confirmed) => "; re-measured alone: confirmed",
@@ -206,12 +203,25 @@ pub fn support(finding: &Finding) -> String {
     text
 }
 
+/// A probability, with no more digits than anybody should believe.
+pub(super) fn confidence(confidence: f64) -> String {
+    match confidence {
+        c if c > MOST_CONFIDENCE => format!("confidence over {} %", 100.0 * MOST_CONFIDENCE),
+        c => format!("confidence {:.2} %", 100.0 * c),
+    }
+}
+
 /// What to look at next.
 pub fn next_check(finding: &Finding) -> &'static str {
     if finding.retest == Some(RetestVerdict::Contention) {
         return "routing tables and what shares this path; the cable itself is fine";
     }
-    match (finding.kind, finding.symptom) {
+    usual_check(finding.kind, finding.symptom, finding.direction)
+}
+
+/// What to look at where something of this kind is slow in this way.
+pub(super) fn usual_check(kind: Kind, symptom: Symptom, direction: Direction) -> &'static str {
+    match (kind, symptom) {
         (Kind::Group, Symptom::Latency) => "the switch of these hosts: its uplinks, firmware and routes to the others",
         (Kind::Group, _) => "the uplinks of these hosts' switch: error counters, speed, width, a missing cable",
         (Kind::Link, Symptom::Latency) => "the route between the two: a detour, one port or one inter-switch cable",
@@ -231,7 +241,7 @@ pub fn next_check(finding: &Finding) -> &'static str {
         (_, Symptom::Latency) => {
             "BIOS and power settings, CPU frequency, interrupt binding; compare with a healthy host"
         }
-        (_, Symptom::Bandwidth) => match finding.direction {
+        (_, Symptom::Bandwidth) => match direction {
             Direction::Both => "speed and width of the host's port and of its PCIe slot, then cable and error counters",
             _ => "cable and transceiver of the host's port: error counters in this direction, then the switch port",
         },
@@ -239,7 +249,7 @@ pub fn next_check(finding: &Finding) -> &'static str {
 }
 
 /// Writes text after `lead`, broken into lines; further lines are indented as far.
-fn paragraph(out: &mut dyn Write, lead: &str, text: &str) -> io::Result<()> {
+pub(super) fn paragraph(out: &mut dyn Write, lead: &str, text: &str) -> io::Result<()> {
     let indent = if lead.trim_end().len() <= 3 { lead.len() } else { 4 + 2 };
     let mut line = lead.to_owned();
     let mut is_empty = true;
@@ -358,13 +368,19 @@ struct FindingDocument {
 }
 
 #[derive(Serialize)]
-struct Cells {
+pub(super) struct Cells {
     slow: usize,
     of: usize,
 }
 
+impl From<Agreement> for Cells {
+    fn from(Agreement { slow, of }: Agreement) -> Self {
+        Self { slow, of }
+    }
+}
+
 #[derive(Serialize)]
-struct CurveDocument {
+pub(super) struct CurveDocument {
     length: u64,
     ratio: f64,
     usual_seconds: f64,
@@ -411,7 +427,7 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         ratio: finding.ratio,
         extra_seconds: finding.extra_seconds,
         confidence: finding.confidence,
-        cells: Cells { slow: finding.cells.slow, of: finding.cells.of },
+        cells: finding.cells.into(),
         retest: finding.retest.map(RetestVerdict::name),
         explanation: format!("{}; {}", sentence(finding), support(finding)),
         next_check: next_check(finding),

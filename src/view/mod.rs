@@ -5,6 +5,7 @@
 
 pub mod bars;
 mod colour;
+pub mod comparison;
 pub mod diagnosis;
 pub mod heatmap;
 pub mod info;

@@ -151,7 +151,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspic
 }
 
 /// A constant extra time is latency; one that grows with the length is bandwidth.
-pub(super) fn symptom(meant: &[AtLength]) -> Symptom {
+pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     let (Some(first), Some(last)) = (meant.first(), meant.last()) else { return Symptom::Latency };
     if meant.len() == 1 {
         return if first.length <= SHORT { Symptom::Latency } else { Symptom::Bandwidth };

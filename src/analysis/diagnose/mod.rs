@@ -25,10 +25,11 @@ mod links;
 pub mod model;
 mod ranks;
 mod retests;
-mod robust;
+pub(super) mod robust;
 mod uplinks;
 
 pub use accuse::Agreement;
+pub(super) use findings::symptom;
 pub use findings::{AtLength, Finding, RetestVerdict};
 
 use accuse::Floors;

@@ -4,6 +4,7 @@
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
 mod cluster;
+mod compare;
 mod convert;
 mod diagnose;
 mod expand;
@@ -34,7 +35,7 @@ struct CommandLine {
 }
 
 const EXIT_CODES: &str = "A run is named by its prefix, or by any file of its set.
-Exit codes: 0 fine, 1 findings (diagnose), 2 wrong command line, 3 unusable input or output file, 4 internal fault.";
+Exit codes: 0 fine, 1 findings (diagnose, compare), 2 wrong command line, 3 unusable input or output file, 4 internal fault.";
 
 /// From `module::Subcommand`: the enum that clap reads, and what carries it out.
 macro_rules! subcommands {
@@ -62,6 +63,7 @@ subcommands! {
     convert::Convert,
     merge::Merge,
     diagnose::Diagnose,
+    compare::Compare,
     topology::Topology,
     report::Report,
     plot::Plot,

@@ -1,0 +1,116 @@
+//! Hosts that are near others than they were.
+//!
+//! In: the groups found in both runs, and their difference. Out: hosts that went to another group. Groups found in two
+//! runs never agree to the last host, so a host is named only if its own pairs say so: toward its old neighbours it
+//! became slower than toward its new ones.
+
+use crate::analysis::diagnose::{
+    folded::{Folded, Square},
+    robust::{median_of, scatter},
+};
+
+/// A host that is near others than it was; hosts by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    pub host: usize,
+    /// Its group in the base run, without itself.
+    pub from: Vec<usize>,
+    /// Its group in the new run, without itself.
+    pub to: Vec<usize>,
+}
+
+/// Largest share of hosts that can move before it is the grouping that is not clear.
+const MOST_MOVED: f64 = 0.25;
+
+/// Least neighbours that a host has before and afterwards.
+const LEAST_NEIGHBOURS: usize = 2;
+
+/// Least change of old against new neighbours: standard errors, and `ln(ratio)`.
+const LEAST_SCORE: f64 = 6.0;
+const LEAST_EFFECT: f64 = 0.05;
+
+/// `old`, `new`: the group of every host; groups are numbered separately in both.
+pub(super) fn find(old: &[usize], new: &[usize], change: &Folded) -> Vec<Move> {
+    let hosts = old.len();
+    let count = |label: &[usize]| label.iter().max().map_or(0, |last| last + 1);
+    // The old group that most hosts of a new one come from.
+    let origin = |group: usize| {
+        let from = |of: &usize| (0..hosts).filter(|host| new[*host] == group && old[*host] == *of).count();
+        (0..count(old)).max_by_key(from)
+    };
+    let origins: Vec<Option<usize>> = (0..count(new)).map(origin).collect();
+    let has_left = |host: usize| origins[new[host]] != Some(old[host]);
+    let candidates: Vec<usize> = (0..hosts).filter(|host| has_left(*host)).collect();
+    if candidates.len() as f64 > MOST_MOVED * hosts as f64 {
+        return Vec::new();
+    }
+    let stayed = |label: &[usize], group: usize| -> Vec<usize> {
+        (0..hosts).filter(|host| label[*host] == group && !has_left(*host)).collect()
+    };
+    let moves = candidates.iter().map(|&host| Move { host, from: stayed(old, old[host]), to: stayed(new, new[host]) });
+    moves.filter(|change_of_place| is_clear(change_of_place, change)).collect()
+}
+
+fn is_clear(Move { host, from, to }: &Move, change: &Folded) -> bool {
+    if from.len().min(to.len()) < LEAST_NEIGHBOURS {
+        return false;
+    }
+    change.mean.iter().any(|mean: &Square| {
+        let toward = |others: &[usize]| median_of(others.iter().map(|other| mean.at(*host, *other)), &mut Vec::new());
+        let noise = scatter(&mut mean.upper().collect::<Vec<_>>());
+        let error = 1.2533 * noise * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();
+        let effect = toward(from) - toward(to);
+        effect > LEAST_EFFECT && effect > LEAST_SCORE * error
+    })
+}
+
+/// Takes hosts out: all their pairs are missing afterwards.
+pub(super) fn mask(change: &mut Folded, hosts: &[usize]) {
+    for square in change.mean.iter_mut().chain(&mut change.half) {
+        for &host in hosts {
+            for other in 0..square.side() {
+                square.set(host, other, f64::NAN);
+                square.set(other, host, f64::NAN);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+
+    fn change(of: impl Fn(usize, usize) -> f64) -> Folded {
+        let mut mean = Square::missing(8);
+        for (i, j) in (0..8).flat_map(|i| (0..8).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+            mean.set(i, j, of(i, j) + 0.001 * ((i * j) % 3) as f64);
+        }
+        let names = (0..8).map(|host| format!("n{host}")).collect();
+        Folded { names, lengths: vec![Bytes(8)], level: vec![1e-6], mean: vec![mean], half: vec![Square::missing(8)] }
+    }
+
+    #[test]
+    fn a_host_that_was_plugged_in_elsewhere_is_named() {
+        let old = [0, 0, 0, 0, 1, 1, 1, 1];
+        let new = [1, 1, 1, 0, 0, 0, 0, 0];
+        let of = |i: usize, j: usize| match (i.min(j), i.max(j)) {
+            (0..=2, 3) => 0.3,
+            (3, 4..) => -0.3,
+            _ => 0.0,
+        };
+        let moves = find(&old, &new, &change(of));
+        assert_eq!(moves, [Move { host: 3, from: vec![0, 1, 2], to: vec![4, 5, 6, 7] }]);
+        // The groups alone do not prove it.
+        assert!(find(&old, &new, &change(|_, _| 0.0)).is_empty());
+        assert!(find(&old, &old, &change(of)).is_empty());
+    }
+
+    #[test]
+    fn a_host_that_is_taken_out_has_no_pairs() {
+        let mut change = change(|_, _| 0.0);
+        mask(&mut change, &[2]);
+        assert!((0..8).all(|other| change.mean[0].at(2, other).is_nan() && change.mean[0].at(other, 2).is_nan()));
+        assert!(change.mean[0].at(0, 1).is_finite());
+    }
+}

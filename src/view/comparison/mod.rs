@@ -1,0 +1,376 @@
+//! What changed between two runs: text that fits an e-mail, and JSON for programs ([`Document`]).
+//!
+//! In: a [`Comparison`] and what both runs say about themselves. Out: text or the document. Nothing is judged here.
+
+mod document;
+
+use std::io::{self, Write};
+
+pub use document::{Document, SCHEMA};
+
+use super::{
+    Table,
+    diagnosis::{confidence, id, members, paragraph, usual_check},
+};
+use crate::{
+    analysis::{
+        compare::{Change, Comparison, FabricChange, Pairs, Subject, Verdict},
+        diagnose::Direction,
+        distribution,
+    },
+    record::Header,
+    units::{Seconds, counted, hostlist},
+};
+
+/// Lengths in the tables of a long sweep.
+const MOST_LENGTHS: usize = 12;
+
+/// Findings of a text.
+const MOST_FINDINGS: usize = 20;
+
+/// One of the two runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// Its name on the command line.
+    pub name: &'a str,
+    /// Its own description.
+    pub header: &'a Header,
+}
+
+/// What is said about two runs.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// What changed.
+    pub comparison: &'a Comparison,
+    /// The run that is compared with.
+    pub base: Side<'a>,
+    /// The run that is looked at.
+    pub new: Side<'a>,
+}
+
+impl View<'_> {
+    /// For people: the first line is the verdict.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let comparison = self.comparison;
+        writeln!(out, "{}", self.verdict())?;
+        for (name, side) in [("base", self.base), ("new", self.new)] {
+            paragraph(out, &format!("  {name}: "), &described(side))?;
+        }
+        let settings = comparison.settings;
+        let lengths = match &comparison.lengths[..] {
+            [] => String::new(),
+            [only] => format!("{} bytes", only.base),
+            [first, .., last] => {
+                format!("{} from {} to {}", counted(comparison.lengths.len(), "length"), first.base, last.base)
+            }
+        };
+        let compared = format!(
+            "{} of {}, {lengths}, {} of {}; changes from {} on, {} % confidence",
+            comparison.shared.len(),
+            counted(self.base.header.hosts.count(), "host"),
+            settings.statistic,
+            comparison.mode,
+            percent(settings.threshold),
+            100.0 * settings.confidence,
+        );
+        paragraph(out, "  compared: ", &compared)?;
+        for (name, hosts) in [("new hosts", &comparison.new_hosts), ("lost hosts", &comparison.lost_hosts)] {
+            if !hosts.is_empty() {
+                paragraph(out, &format!("  {name}: "), &members(&in_order(hosts)))?;
+            }
+        }
+        for moved in &comparison.moved {
+            let (from, to) = (list(&moved.from), list(&moved.to));
+            let text = format!("{} was near {from} and is near {to}: another switch?", moved.host);
+            paragraph(out, "  moved: ", &text)?;
+        }
+        for notice in &comparison.notices {
+            paragraph(out, "  note: ", notice)?;
+        }
+        self.write_findings(out)?;
+        self.write_fabric(out)?;
+        self.write_classes(out)
+    }
+
+    /// One line.
+    fn verdict(&self) -> String {
+        let comparison = self.comparison;
+        let among = |is_slower: bool| comparison.findings.iter().filter(move |change| change.is_slower == is_slower);
+        let told = |is_slower: bool| {
+            let first = among(is_slower).next().map(headline).unwrap_or_default();
+            match among(is_slower).count() {
+                0 | 1 => first,
+                count => format!("{first}, and {} more", count - 1),
+            }
+        };
+        match comparison.verdict {
+            Verdict::Unchanged => {
+                format!("UNCHANGED: nothing differs by more than {} and noise", percent(comparison.settings.threshold))
+            }
+            Verdict::Regression => format!("REGRESSION: {}", told(true)),
+            Verdict::Improvement => format!("IMPROVEMENT: {}", told(false)),
+            Verdict::Incomparable => format!(
+                "INCOMPARABLE: {} in both runs; only classes of pairs are compared",
+                match comparison.shared.len() {
+                    0 => "no host is".to_owned(),
+                    1 => "1 host is".to_owned(),
+                    count => format!("{count} hosts are"),
+                }
+            ),
+        }
+    }
+
+    fn write_findings(&self, out: &mut dyn Write) -> io::Result<()> {
+        let findings = &self.comparison.findings;
+        for (number, change) in findings.iter().take(MOST_FINDINGS).enumerate() {
+            writeln!(out)?;
+            paragraph(out, &format!("{:<4}", id(number)), &headline(change))?;
+            paragraph(out, "    ", &support(change))?;
+            paragraph(out, "    check: ", next_check(change))?;
+        }
+        if findings.len() > MOST_FINDINGS {
+            writeln!(out)?;
+            writeln!(out, "{} more; --format json has all", findings.len() - MOST_FINDINGS)?;
+        }
+        Ok(())
+    }
+
+    fn write_fabric(&self, out: &mut dyn Write) -> io::Result<()> {
+        let fabric = &self.comparison.fabric;
+        let Some(first) = fabric.first() else { return Ok(()) };
+        writeln!(out)?;
+        writeln!(out, "all pairs of hosts together (* beyond threshold and noise)")?;
+        let parts: Vec<Pairs> = first.parts.iter().map(|(pairs, _)| *pairs).collect();
+        let headings = ["length", "base", "new", "change", ""].map(str::to_owned).into_iter();
+        let mut table = Table::new(headings.chain(parts.iter().map(|pairs| short_name(*pairs).to_owned()))).left(4);
+        for row in distribution::spread(fabric.len(), MOST_LENGTHS).into_iter().map(|index| &fabric[index]) {
+            let mark = if row.is_significant { "*" } else { "" };
+            let cells = [
+                length(row),
+                Seconds(row.base_seconds).to_string(),
+                Seconds(row.new_seconds).to_string(),
+                signed(row.ratio),
+                mark.to_owned(),
+            ];
+            table.push(cells.into_iter().chain(row.parts.iter().map(|(_, ratio)| signed(*ratio))));
+        }
+        table.write("  ", out)?;
+        if fabric.len() > MOST_LENGTHS {
+            writeln!(out, "{MOST_LENGTHS} of {} lengths are shown; --format json has all", fabric.len())?;
+        }
+        Ok(())
+    }
+
+    fn write_classes(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (is_inside, title) in [(false, "pairs between hosts"), (true, "pairs inside hosts")] {
+            let rows: Vec<_> =
+                self.comparison.classes.iter().filter(|class| class.is_inside_hosts == is_inside).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            writeln!(out)?;
+            writeln!(out, "{title}")?;
+            let headings = ["base 5 %", "median", "95 %", "new 5 %", "median", "95 %"];
+            let mut table = Table::new(["length"].into_iter().chain(headings));
+            for row in distribution::spread(rows.len(), MOST_LENGTHS).into_iter().map(|index| rows[index]) {
+                let times = row.base.iter().chain(&row.new).map(|seconds| Seconds(*seconds).to_string());
+                table.push([row.length.to_string()].into_iter().chain(times));
+            }
+            table.write("  ", out)?;
+        }
+        Ok(())
+    }
+}
+
+/// `night, 2026-01-02T03:04:05Z, node[001-016] (16 hosts)`.
+fn described(side: Side) -> String {
+    let created = &side.header.provenance.created;
+    let created = if created.is_empty() { String::new() } else { format!("{created}, ") };
+    format!("{}, {created}{}", side.name, members(&in_order(side.header.hosts.names())))
+}
+
+/// Names in order, node2 before node10: the order of ranks says nothing here.
+fn in_order(names: &[String]) -> Vec<String> {
+    let mut names = names.to_vec();
+    names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    names
+}
+
+fn list(names: &[String]) -> String {
+    hostlist::compress(&in_order(names))
+}
+
+/// `12 %`, with a digit where that matters.
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    if value.abs() < 9.95 && (value - value.round()).abs() > 0.05 {
+        format!("{value:.1} %")
+    } else {
+        format!("{value:.0} %")
+    }
+}
+
+/// `+8.1 %`, or `x 2.4`.
+fn signed(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio.is_nan() => "-".to_owned(),
+        ratio if ratio >= 2.0 => format!("x {ratio:.2}"),
+        ratio => format!("{:+.1} %", 100.0 * (ratio - 1.0)),
+    }
+}
+
+fn length(row: &FabricChange) -> String {
+    if row.length.is_same() { row.length.base.to_string() } else { format!("{}/{}", row.length.base, row.length.new) }
+}
+
+fn name(pairs: Pairs) -> &'static str {
+    match pairs {
+        Pairs::All => "all pairs of hosts",
+        Pairs::InsideGroups => "pairs inside groups of hosts",
+        Pairs::BetweenGroups => "pairs between groups of hosts",
+        Pairs::InsideHosts => "pairs of ranks inside hosts",
+    }
+}
+
+fn short_name(pairs: Pairs) -> &'static str {
+    match pairs {
+        Pairs::All => "all",
+        Pairs::InsideGroups => "in groups",
+        Pairs::BetweenGroups => "between",
+        Pairs::InsideHosts => "in hosts",
+    }
+}
+
+/// `node017 receives 8.1 % slower`.
+fn headline(change: &Change) -> String {
+    let amount = match (change.is_slower, change.ratio) {
+        (true, ratio) if ratio >= 2.0 => format!("{ratio:.1} times as slow"),
+        (true, ratio) => format!("{} slower", percent(ratio - 1.0)),
+        (false, ratio) => format!("{} faster", percent(1.0 - ratio)),
+    };
+    let does = match change.direction {
+        Direction::Both => "is",
+        Direction::Send => "sends",
+        Direction::Receive => "receives",
+    };
+    match (change.subject, &change.hosts[..]) {
+        (Subject::Silent, hosts) => format!("{} no longer exchanges anything with anybody", hosts.join(", ")),
+        (Subject::Link, [a, b]) if change.direction == Direction::Both => format!("{a} <-> {b} is {amount}"),
+        (Subject::Link, [a, b]) => format!("{a} -> {b} is {amount}"),
+        (Subject::Group, hosts) => {
+            let toward = match change.direction {
+                Direction::Both => "the way between",
+                Direction::Send => "the way out of",
+                Direction::Receive => "the way into",
+            };
+            let others = if change.direction == Direction::Both { " and all others" } else { "" };
+            format!("{toward} {}{others} is {amount}", list(hosts))
+        }
+        (Subject::Pairs(pairs), _) => format!("{} are {amount}", name(pairs)),
+        (_, hosts) => format!("{} {does} {amount}", hosts.join(", ")),
+    }
+}
+
+/// `from 4K to 1M bytes, up to 41.0 us more; 30 of 31 pairs agree; confidence over 99.99 %`.
+fn support(change: &Change) -> String {
+    let unit = if change.subject == Subject::Pairs(Pairs::InsideHosts) { "hosts" } else { "pairs" };
+    let agree = format!("{} of {} {unit} agree; {}", change.cells.slow, change.cells.of, confidence(change.confidence));
+    let (first, last) = change.lengths;
+    let range = if first == last { format!("at {first} bytes") } else { format!("from {first} to {last} bytes") };
+    match change.extra_seconds {
+        extra if extra.is_infinite() => format!("{range}; {agree}"),
+        extra => {
+            let word = if extra < 0.0 { "less" } else { "more" };
+            format!("{range}, up to {} {word}; {agree}", Seconds(extra.abs()))
+        }
+    }
+}
+
+/// What to look at next.
+fn next_check(change: &Change) -> &'static str {
+    match (change.subject, change.symptom) {
+        _ if !change.is_slower => "nothing; a repaired part or an update shows like this",
+        (Subject::Silent, _) => "whether the host is up; its cable, its switch port, its MPI daemon",
+        (Subject::Pairs(Pairs::InsideHosts), _) => {
+            "MPI's shared-memory transport, process binding, kernel and firmware updates"
+        }
+        (Subject::Pairs(Pairs::BetweenGroups), _) => {
+            "the switches above the leaves: links that are down, routing, other jobs"
+        }
+        (Subject::Pairs(_), _) | (_, None) => {
+            "what all hosts share: MPI library and its settings, drivers, firmware, other jobs"
+        }
+        (subject, Some(symptom)) => usual_check(subject.kind(), symptom, change.direction),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analysis::diagnose::{Agreement, Kind, Symptom},
+        units::Bytes,
+    };
+
+    fn change(subject: Subject, hosts: &[&str], direction: Direction, ratio: f64) -> Change {
+        Change {
+            subject,
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            direction,
+            is_slower: ratio > 1.0,
+            symptom: Some(Symptom::Bandwidth),
+            lengths: (Bytes(4096), Bytes(1 << 20)),
+            ratio,
+            extra_seconds: 4.1e-5 * (ratio - 1.0).signum(),
+            confidence: 1.0 - 1e-9,
+            cells: Agreement { slow: 30, of: 31 },
+            curve: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_finding_is_one_sentence() {
+        for (subject, hosts, direction, ratio, sentence) in [
+            (Subject::Host, &["n1"][..], Direction::Receive, 1.081, "n1 receives 8.1 % slower"),
+            (Subject::Host, &["n1"], Direction::Both, 1.5, "n1 is 50 % slower"),
+            (Subject::Host, &["n1"], Direction::Send, 0.9, "n1 sends 10 % faster"),
+            (Subject::Link, &["n1", "n2"], Direction::Send, 1.3, "n1 -> n2 is 30 % slower"),
+            (Subject::Link, &["n1", "n2"], Direction::Both, 2.5, "n1 <-> n2 is 2.5 times as slow"),
+            (
+                Subject::Group,
+                &["n1", "n2", "n3"],
+                Direction::Both,
+                1.15,
+                "the way between n[1-3] and all others is 15 % slower",
+            ),
+            (Subject::Group, &["n1", "n2", "n3"], Direction::Send, 1.15, "the way out of n[1-3] is 15 % slower"),
+            (Subject::Pairs(Pairs::All), &[], Direction::Both, 1.1, "all pairs of hosts are 10 % slower"),
+            (Subject::Silent, &["n1"], Direction::Both, f64::INFINITY, "n1 no longer exchanges anything with anybody"),
+        ] {
+            assert_eq!(headline(&change(subject, hosts, direction, ratio)), sentence);
+        }
+    }
+
+    #[test]
+    fn support_has_sizes_and_counts() {
+        let told = |ratio| support(&change(Subject::Host, &["n1"], Direction::Both, ratio));
+        let expected = "from 4K to 1M bytes, up to 41.0 us more; 30 of 31 pairs agree; confidence over 99.99 %";
+        assert_eq!(told(1.5), expected);
+        assert!(told(0.9).contains("up to 41.0 us less"));
+    }
+
+    #[test]
+    fn advice_follows_what_is_slow_and_how() {
+        let of = |subject, ratio| next_check(&change(subject, &["n1"], Direction::Both, ratio));
+        assert_eq!(of(Subject::Host, 1.5), usual_check(Kind::Node, Symptom::Bandwidth, Direction::Both));
+        assert!(of(Subject::Silent, f64::INFINITY).contains("is up"));
+        assert!(of(Subject::Pairs(Pairs::All), 1.1).contains("MPI library"));
+        assert!(of(Subject::Host, 0.9).starts_with("nothing"));
+    }
+
+    #[test]
+    fn shares_have_a_digit_where_it_matters() {
+        assert_eq!([percent(0.05), percent(0.081), percent(0.126), percent(0.075)], ["5 %", "8.1 %", "13 %", "7.5 %"]);
+        assert_eq!([signed(1.05), signed(0.9), signed(3.0), signed(f64::NAN)], ["+5.0 %", "-10.0 %", "x 3.00", "-"]);
+    }
+}

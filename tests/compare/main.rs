@@ -1,0 +1,7 @@
+//! `compare`: how well it names planted changes, how seldom it makes them up, and the real program.
+
+#[path = "../common/golden.rs"]
+mod golden;
+mod machine;
+mod program;
+mod quality;
