@@ -91,12 +91,18 @@ fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
         }
         picked
     };
+    let mut place = vec![None; folded.hosts()];
+    hosts.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
+    let renumbered = |pairs: &[(usize, usize)]| {
+        pairs.iter().filter_map(|&(from, to)| Some((place[from]?, place[to]?))).collect::<Vec<_>>()
+    };
     let mut selected = Folded {
         names: hosts.iter().map(|host| folded.names[*host].clone()).collect(),
         lengths: lengths.iter().map(|length| folded.lengths[*length]).collect(),
         level: lengths.iter().map(|length| folded.level[*length]).collect(),
         mean: lengths.iter().map(|length| pick(&folded.mean[*length])).collect(),
         half: lengths.iter().map(|length| pick(&folded.half[*length])).collect(),
+        one_way: lengths.iter().map(|length| renumbered(&folded.one_way[*length])).collect(),
     };
     // The level was that of all hosts.
     for (level, mean) in selected.level.iter_mut().zip(&mut selected.mean) {
@@ -166,7 +172,7 @@ mod tests {
             half.set(i, j, (there - back) / 2.0);
         }
         let names = names.map(str::to_owned).to_vec();
-        Folded { names, lengths: vec![Bytes(8)], level: vec![1.0], mean: vec![mean], half: vec![half] }
+        Folded { names, lengths: vec![Bytes(8)], level: vec![1.0], mean: vec![mean], half: vec![half], one_way: vec![vec![]] }
     }
 
     #[test]

@@ -87,7 +87,7 @@ mod tests {
             mean.set(i, j, of(i, j) + 0.001 * ((i * j) % 3) as f64);
         }
         let names = (0..8).map(|host| format!("n{host}")).collect();
-        Folded { names, lengths: vec![Bytes(8)], level: vec![1e-6], mean: vec![mean], half: vec![Square::missing(8)] }
+        Folded { names, lengths: vec![Bytes(8)], level: vec![1e-6], mean: vec![mean], half: vec![Square::missing(8)], one_way: vec![vec![]] }
     }
 
     #[test]

@@ -376,7 +376,7 @@ mod tests {
         }
         let names = (0..12).map(|host| format!("n{host}")).collect();
         let lengths = vec![Bytes(8), Bytes(4096)];
-        let change = Folded { names, lengths, level: vec![1e-6, 2e-6], mean: vec![mean; 2], half: vec![half; 2] };
+        let change = Folded { names, lengths, level: vec![1e-6, 2e-6], mean: vec![mean; 2], half: vec![half; 2], one_way: vec![vec![]; 2] };
         (change, group)
     }
 

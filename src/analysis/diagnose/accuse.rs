@@ -218,7 +218,7 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let candidates: Vec<_> = candidates
         .into_iter()
         .filter(|found| {
-            let caution = if is_clear(found.direction) { 1.0 } else { CAUTION };
+            let caution = if fit.is_understood || found.is_lopsided { 1.0 } else { CAUTION };
             found.by_chance < 1.0 - confidence && found.effect > caution * floors.link
         })
         .collect();
@@ -364,7 +364,7 @@ fn together(fit: &Fit, nodes: Vec<Suspicion>) -> Vec<Suspicion> {
 /// Whether hardly any other pair departs as much, both ways, over the same lengths: structure that is not understood makes
 /// many pairs slow, and both directions alike.
 fn is_single(fit: &Fit, suspect: &links::Suspect) -> bool {
-    if suspect.direction != Direction::Both {
+    if suspect.is_lopsided {
         return true;
     }
     let (first, last) = suspect.range;

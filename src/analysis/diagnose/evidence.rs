@@ -8,7 +8,6 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Direction, robust::scatter};
-use crate::stats::median;
 
 /// Effects of all hosts at one length, as in [`super::model::LengthFit`], with what is known of their precision.
 pub struct Effects {

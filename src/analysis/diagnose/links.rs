@@ -21,6 +21,8 @@ pub struct Suspect {
     pub range: (usize, usize),
     /// How many such pairs chance would bring into a healthy run.
     pub by_chance: f64,
+    /// Whether its two directions tell that it is no matter of structure: only one of them is slow.
+    pub is_lopsided: bool,
 }
 
 impl Suspect {
@@ -33,7 +35,7 @@ impl Suspect {
             return self;
         }
         let pair = (self.pair.0.min(self.pair.1), self.pair.0.max(self.pair.1));
-        Self { pair, direction: Direction::Both, effect: (self.effect + other) / 2.0, ..self }
+        Self { pair, direction: Direction::Both, effect: (self.effect + other) / 2.0, is_lopsided: false, ..self }
     }
 }
 
@@ -164,7 +166,7 @@ pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool], partners
         let one = (alone(&there.3, i, j).filter(|_| measured.0), alone(&back.3, j, i).filter(|_| measured.1));
         let found = combine((i, j), both, one, pairs)?;
         if !(measured.0 && measured.1) {
-            return Some(found);
+            return Some(Suspect { is_lopsided: false, ..found });
         }
         let other = if found.pair == (i, j) { &back.1 } else { &there.1 };
         Some(found.with_other_way(other))
@@ -311,7 +313,7 @@ fn combine(
             let effect = (x.effect + y.effect) / 2.0;
             // Given one direction, the other one departs by chance alone.
             let by_chance = trials * pairs / 2.0 * x.chance * y.chance;
-            return Some(Suspect { pair, direction: Direction::Both, effect, range, by_chance });
+            return Some(Suspect { pair, direction: Direction::Both, effect, range, by_chance, is_lopsided: false });
         }
     }
     let one = |judged: Judged, pair| Suspect {
@@ -320,6 +322,7 @@ fn combine(
         effect: judged.effect,
         range: judged.range,
         by_chance: trials * pairs * judged.chance,
+        is_lopsided: true,
     };
     let (there, back) = (alone.0.or(each.0), alone.1.or(each.1));
     match (there, back) {

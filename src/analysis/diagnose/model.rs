@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use super::{
     folded::{Folded, Square},
-    robust::{median_of, scatter_about_zero},
+    robust::{median_of, scatter, scatter_about_zero},
 };
 use crate::{
     analysis::groups::{self, Band, spectral},
@@ -70,17 +70,9 @@ pub struct Fit {
 
 impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
-    pub fn of(folded: Folded, known: Option<&[usize]>) -> Self {
-        let Structure { group, patterns, is_understood } = match known {
-            Some(known) => {
-                Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)], is_understood: true }
-            }
-            None => infer(&folded),
-        };
-        let sides: Vec<Side> = folded.half.into_par_iter().map(fit_sides).collect();
-        let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
-        let mut mean = folded.mean;
-        for ((mean, side), one_way) in mean.iter_mut().zip(&sides).zip(&folded.one_way) {
+    pub fn of(mut folded: Folded, known: Option<&[usize]>) -> Self {
+        let sides: Vec<Side> = folded.half.par_iter().map(|half| fit_sides(half.clone())).collect();
+        for ((mean, side), one_way) in folded.mean.iter_mut().zip(&sides).zip(&folded.one_way) {
             // What a host sends slower than it receives cancels out where both directions are there.
             for &(from, to) in one_way {
                 let value = mean.at(from, to) - (side.effect[from] - side.effect[to]);
@@ -88,11 +80,18 @@ impl Fit {
                 mean.set(to, from, value);
             }
         }
+        let Structure { group, patterns, is_understood } = match known {
+            Some(known) => {
+                Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)], is_understood: true }
+            }
+            None => infer(&folded),
+        };
+        let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
         let groups = group.iter().max().map_or(1, |last| last + 1);
         let hosts = group.len();
-        let lengths = mean.len();
+        let lengths = folded.mean.len();
         let of_length = |length: usize| &patterns[length * patterns.len() / lengths];
-        let fitted = mean.into_par_iter().enumerate();
+        let fitted = folded.mean.into_par_iter().enumerate();
         let fitted: Vec<_> = fitted.map(|(length, mean)| fit_blocks(mean, &group, groups, of_length(length))).collect();
         let mut fit = Self {
             group,
@@ -359,7 +358,13 @@ fn infer(folded: &Folded) -> Structure {
 fn mean_of(band: &Band) -> Square {
     let mut mean = band.first.clone();
     mean.rows_mut().enumerate().for_each(|(i, row)| {
-        row.iter_mut().zip(band.second.row(i)).for_each(|(value, other)| *value = (*value + other) / 2.0);
+        for (value, other) in row.iter_mut().zip(band.second.row(i)) {
+            *value = match (value.is_nan(), other.is_nan()) {
+                (true, _) => *other,
+                (_, true) => *value,
+                _ => (*value + other) / 2.0,
+            };
+        }
     });
     mean
 }
@@ -384,9 +389,8 @@ fn has_shortcuts(bands: &[Band], group: &[usize]) -> bool {
             let usual = fit.block[group[i] * groups + group[j]] + fit.effect[i] + fit.effect[j];
             value - usual < -SHORTCUT * band.noise
         };
-        let pairs = band.first.upper_pairs();
         let (mut faster, mut all) = (0, 0);
-        for (i, j, value) in pairs {
+        for (i, j, value) in band.first.upper_pairs().filter(|(i, j, _)| !band.second.at(*i, *j).is_nan()) {
             all += 1;
             faster += usize::from(departs(i, j, value) && departs(i, j, band.second.at(i, j)));
         }
@@ -489,12 +493,16 @@ fn bands(mean: &[Square], half: &[Square]) -> Vec<Band> {
         .into_par_iter()
         .map(|band| {
             let lengths = band * mean.len() / count..(band + 1) * mean.len() / count;
-            // Of each pair, one direction: the same at all lengths.
+            // Of each pair, one direction: the same at all lengths. A pair of which only one was measured has it here or there.
             let pick = |sign: f64| {
                 let mut values = Square::missing(hosts);
                 values.rows_mut().enumerate().for_each(|(i, row)| {
                     let mut scratch = Vec::new();
                     for (j, value) in row.iter_mut().enumerate().filter(|(j, _)| *j != i) {
+                        let is_one_way = lengths.clone().all(|length| half[length].at(i, j).is_nan());
+                        if is_one_way && sign * coin(i.min(j), i.max(j)) < 0.0 {
+                            continue;
+                        }
                         let sign = sign * coin(i, j);
                         let cells = lengths.clone().map(|length| {
                             let half = half[length].at(i, j);
@@ -507,12 +515,20 @@ fn bands(mean: &[Square], half: &[Square]) -> Vec<Band> {
                 values
             };
             let (first, second) = (pick(1.0), pick(-1.0));
-            let mut differences: Vec<f64> = first.upper_pairs().map(|(i, j, value)| value - second.at(i, j)).collect();
-            let noise = clipped_scatter(&mut differences) / 2.0f64.sqrt();
+            let differences = first.upper_pairs().map(|(i, j, value)| value - second.at(i, j));
+            let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
+            let noise = if differences.len() < LEAST_DIFFERENCES {
+                scatter(&mut first.upper().collect::<Vec<_>>())
+            } else {
+                clipped_scatter(&mut differences) / 2.0f64.sqrt()
+            };
             Band { first, second, noise: noise.max(LEAST_NOISE) }
         })
         .collect()
 }
+
+/// Pairs that were measured in both directions from which on their differences say how large the noise is.
+const LEAST_DIFFERENCES: usize = 8;
 
 /// 1 or -1 by a hash of a pair, with opposite signs for `(i, j)` and `(j, i)`.
 fn coin(i: usize, j: usize) -> f64 {
