@@ -325,12 +325,12 @@ impl Draw {
         match planted.kind {
             "link" => {
                 let seen = effects.iter().filter(|effect| **effect > 5.0 * self.noise).count();
-                least >= 5 && seen >= if planted.direction == "both" { 2 } else { 3 }
+                least >= 7 && seen >= if planted.direction == "both" { 2 } else { 3 }
             }
             "group" => effects.iter().any(|effect| *effect > 0.08_f64.max(2.0 * self.noise)) && partners > 8,
             _ => {
                 let squares: f64 = effects.iter().map(|effect| effect * effect).sum();
-                partners > 6 && (squares * sides * partners as f64).sqrt() > 8.0 * 1.2533 * self.noise
+                partners >= 7 && (squares * sides * partners as f64).sqrt() > 8.0 * 1.2533 * self.noise
             }
         }
     }

@@ -29,8 +29,8 @@ pub struct Floors {
 impl Floors {
     /// Of times: 3 % for a host, 5 % for a group, 15 % for a pair.
     ///
-    /// With fewer than five partners, a host's own effect explains nearly all that they show.
-    pub const OF_TIMES: Self = Self { node: 0.03, group: 0.05, link: 0.14, partners: 5 };
+    /// With fewer than seven partners, a host's own effect explains nearly all that they show.
+    pub const OF_TIMES: Self = Self { node: 0.03, group: 0.05, link: 0.14, partners: 7 };
 
     /// Of the scatter of samples: hosts that scatter 1.4 times as much; groups and pairs are not judged by it.
     pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY, partners: 3 };

@@ -48,6 +48,9 @@ const LEAST_EFFECT: f64 = 0.14;
 /// Least tolerance of a cell's departure from what one cause would make of it, `ln(ratio)`.
 const LEAST_TOLERANCE: f64 = 0.03;
 
+/// Share of what a cause predicts from which on a length that departs from it does not contradict it.
+const STILL_SLOW: f64 = 0.4;
+
 /// Least departure of a cell that counts, in standard deviations of the noise.
 const LEAST_SCORE: f64 = 4.0;
 
@@ -275,9 +278,10 @@ fn explain(series: &[f64], seconds: &[f64], bytes: &[f64], readings: &Readings) 
                 effect = effect.max(predicted);
                 first = first.or(Some(length));
                 last = length;
-            } else {
+            } else if series[length] < STILL_SLOW * predicted {
                 disagreeing += 1;
             }
+            // Else it is slow here as well, by another amount: what its neighbours take is not known that well.
         }
         // A length for every further number says nothing: it agrees by construction.
         if cause.parameters() > 1 {
