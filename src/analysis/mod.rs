@@ -10,4 +10,5 @@ pub mod diagnose;
 pub mod distribution;
 pub mod groups;
 pub mod merge;
+pub mod square;
 pub mod topology;

@@ -5,8 +5,10 @@
 //! library and keeps nothing.
 
 mod interval;
+mod robust;
 
 pub use interval::MedianInterval;
+pub use robust::{median_of, scatter, scatter_about_zero};
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 

@@ -7,13 +7,12 @@ use rayon::prelude::*;
 
 use super::{Change, Subject};
 use crate::{
-    analysis::diagnose::{
-        Agreement, AtLength, Direction, Symptom,
-        folded::{Folded, Square},
-        robust::median_of,
-        symptom,
+    analysis::{
+        diagnose::{Agreement, AtLength, Direction, Symptom, folded::Folded, symptom},
+        square::Square,
     },
     record::Statistic,
+    stats::median_of,
 };
 
 /// What was found, hosts by number.

@@ -5,9 +5,8 @@
 
 use super::{join::Joined, shifts::Shift};
 use crate::{
-    analysis::diagnose::robust::median_of,
     record::{BoxError, Run, Statistic},
-    stats::{median, quantile},
+    stats::{median, median_of, quantile},
     units::Bytes,
 };
 

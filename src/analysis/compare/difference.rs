@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use crate::{
-    analysis::diagnose::folded::{Folded, Square},
+    analysis::{diagnose::folded::Folded, square::Square},
     record::{BoxError, Run, State, Statistic},
     stats::median,
 };
@@ -172,7 +172,14 @@ mod tests {
             half.set(i, j, (there - back) / 2.0);
         }
         let names = names.map(str::to_owned).to_vec();
-        Folded { names, lengths: vec![Bytes(8)], level: vec![1.0], mean: vec![mean], half: vec![half], one_way: vec![vec![]] }
+        Folded {
+            names,
+            lengths: vec![Bytes(8)],
+            level: vec![1.0],
+            mean: vec![mean],
+            half: vec![half],
+            one_way: vec![vec![]],
+        }
     }
 
     #[test]

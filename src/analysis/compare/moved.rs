@@ -4,9 +4,9 @@
 //! runs never agree to the last host, so a host is named only if its own pairs say so: toward its old neighbours it
 //! became slower than toward its new ones.
 
-use crate::analysis::diagnose::{
-    folded::{Folded, Square},
-    robust::{median_of, scatter},
+use crate::{
+    analysis::{diagnose::folded::Folded, square::Square},
+    stats::{median_of, scatter},
 };
 
 /// A host that is near others than it was; hosts by number.
@@ -87,7 +87,14 @@ mod tests {
             mean.set(i, j, of(i, j) + 0.001 * ((i * j) % 3) as f64);
         }
         let names = (0..8).map(|host| format!("n{host}")).collect();
-        Folded { names, lengths: vec![Bytes(8)], level: vec![1e-6], mean: vec![mean], half: vec![Square::missing(8)], one_way: vec![vec![]] }
+        Folded {
+            names,
+            lengths: vec![Bytes(8)],
+            level: vec![1e-6],
+            mean: vec![mean],
+            half: vec![Square::missing(8)],
+            one_way: vec![vec![]],
+        }
     }
 
     #[test]

@@ -14,14 +14,16 @@ use rayon::prelude::*;
 
 use super::difference::add;
 use crate::{
-    analysis::diagnose::{
-        Direction,
-        evidence::{self, Effects, Evidence},
-        folded::{Folded, Square},
-        model::members,
-        robust::{median_of, scatter, scatter_about_zero},
+    analysis::{
+        diagnose::{
+            Direction,
+            evidence::{self, Effects, Evidence},
+            folded::Folded,
+            model::members,
+        },
+        square::Square,
     },
-    stats::median,
+    stats::{median, median_of, scatter, scatter_about_zero},
 };
 
 /// Groups of fewer hosts are not told from hosts.
@@ -376,7 +378,14 @@ mod tests {
         }
         let names = (0..12).map(|host| format!("n{host}")).collect();
         let lengths = vec![Bytes(8), Bytes(4096)];
-        let change = Folded { names, lengths, level: vec![1e-6, 2e-6], mean: vec![mean; 2], half: vec![half; 2], one_way: vec![vec![]; 2] };
+        let change = Folded {
+            names,
+            lengths,
+            level: vec![1e-6, 2e-6],
+            mean: vec![mean; 2],
+            half: vec![half; 2],
+            one_way: vec![vec![]; 2],
+        };
         (change, group)
     }
 

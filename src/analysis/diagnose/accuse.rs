@@ -9,9 +9,9 @@ use super::{
     folded::Folded,
     links,
     model::{Fit, members},
-    robust::median_of,
     uplinks,
 };
+use crate::stats::median_of;
 
 /// What the detector believes at least, beside the confidence that it is asked for.
 #[derive(Clone, Copy, Debug)]

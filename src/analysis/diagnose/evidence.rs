@@ -7,7 +7,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Direction, robust::scatter};
+use super::Direction;
+use crate::stats::scatter;
 
 /// Effects of all hosts at one length, as in [`super::model::LengthFit`], with what is known of their precision.
 pub struct Effects {

@@ -7,68 +7,11 @@
 use rayon::prelude::*;
 
 use crate::{
+    analysis::square::Square,
     record::{BoxError, Run, Statistic},
     stats::median,
     units::{Bytes, Hosts, Rank},
 };
-
-/// A square of numbers over pairs of hosts, `[source][destination]`; missing ones and the diagonal are NaN.
-#[derive(Clone, Debug)]
-pub struct Square {
-    side: usize,
-    values: Vec<f32>,
-}
-
-impl Square {
-    /// All missing.
-    pub fn missing(side: usize) -> Self {
-        Self { side, values: vec![f32::NAN; side * side] }
-    }
-
-    /// Number of rows and of columns.
-    pub fn side(&self) -> usize {
-        self.side
-    }
-
-    /// The values of one row, `[column]`.
-    pub fn row(&self, row: usize) -> &[f32] {
-        &self.values[row * self.side..][..self.side]
-    }
-
-    /// Subtracts another square.
-    pub fn subtract(&mut self, other: &Self) {
-        self.values.iter_mut().zip(&other.values).for_each(|(value, other)| *value -= other);
-    }
-
-    /// All rows, to be changed.
-    pub fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut [f32]> {
-        self.values.par_chunks_mut(self.side.max(1))
-    }
-
-    /// One value.
-    pub fn at(&self, row: usize, column: usize) -> f64 {
-        self.values[row * self.side + column].into()
-    }
-
-    /// Sets one value.
-    pub fn set(&mut self, row: usize, column: usize, value: f64) {
-        self.values[row * self.side + column] = value as f32;
-    }
-
-    /// The values above the diagonal that are there.
-    pub fn upper(&self) -> impl Iterator<Item = f64> {
-        self.upper_pairs().map(|(_, _, value)| value)
-    }
-
-    /// The values above the diagonal that are there, with their row and column.
-    pub fn upper_pairs(&self) -> impl Iterator<Item = (usize, usize, f64)> {
-        let of_row = |row: usize| {
-            let values = self.row(row).iter().enumerate().skip(row + 1);
-            values.filter(|(_, v)| !v.is_nan()).map(move |(column, v)| (row, column, f64::from(*v)))
-        };
-        (0..self.side).flat_map(of_row)
-    }
-}
 
 /// One mode of a run by hosts.
 #[derive(Clone, Debug)]
@@ -131,8 +74,14 @@ impl Folded {
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they share
     /// no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
-        let mut relative =
-            Self { names: self.names.clone(), lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
+        let mut relative = Self {
+            names: self.names.clone(),
+            lengths: vec![],
+            level: vec![],
+            mean: vec![],
+            half: vec![],
+            one_way: vec![],
+        };
         for (index, length) in self.lengths.iter().enumerate() {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
@@ -173,7 +122,8 @@ fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> (f64, Square) {
             *value = if cells.len() == 1 { cells[0] as f32 } else { median(&mut cells) as f32 };
         }
     });
-    let mut present: Vec<f32> = square.values.iter().copied().filter(|value| !value.is_nan()).collect();
+    let mut present: Vec<f32> =
+        (0..count).flat_map(|host| square.row(host)).copied().filter(|value| !value.is_nan()).collect();
     if present.is_empty() {
         return (f64::NAN, square);
     }
@@ -194,7 +144,7 @@ fn split(logarithms: &Square, count: usize) -> (Square, Square) {
     let (mut mean, mut half) = (Square::missing(count), Square::missing(count));
     mean.rows_mut().zip(half.rows_mut()).enumerate().for_each(|(i, (mean, half))| {
         for j in (0..count).filter(|j| *j != i) {
-            let (there, back) = (logarithms.values[i * count + j], logarithms.values[j * count + i]);
+            let (there, back) = (logarithms.row(i)[j], logarithms.row(j)[i]);
             half[j] = (there - back) / 2.0;
             mean[j] = match (there.is_nan(), back.is_nan()) {
                 (false, false) => (there + back) / 2.0,

@@ -6,7 +6,8 @@
 
 use rayon::prelude::*;
 
-use super::{Direction, model::Fit, robust::median_of};
+use super::{Direction, model::Fit};
+use crate::stats::median_of;
 
 /// A slow pair.
 #[derive(Clone, Debug)]
@@ -162,10 +163,7 @@ pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool], partners
         let alone = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &one_way);
         // A direction that was not measured says nothing.
         let measured = (!fit.one_way.contains(&(j, i)), !fit.one_way.contains(&(i, j)));
-        let both = (
-            of_each(&there.1, i, j).filter(|_| measured.0),
-            of_each(&back.1, j, i).filter(|_| measured.1),
-        );
+        let both = (of_each(&there.1, i, j).filter(|_| measured.0), of_each(&back.1, j, i).filter(|_| measured.1));
         let one = (alone(&there.3, i, j).filter(|_| measured.0), alone(&back.3, j, i).filter(|_| measured.1));
         let found = combine((i, j), both, one, pairs)?;
         if !(measured.0 && measured.1) {
@@ -227,7 +225,8 @@ impl Cause {
             (amount > 0.0).then_some(amount)
         };
         let curve = |ratio: &dyn Fn(usize) -> f64| Some(all.clone().map(|length| ratio(length).ln_1p()).collect());
-        let (constant, by_length) = (|length: usize| 1.0 / seconds[length], |length: usize| bytes[length] / seconds[length]);
+        let (constant, by_length) =
+            (|length: usize| 1.0 / seconds[length], |length: usize| bytes[length] / seconds[length]);
         match self {
             Self::Everything => {
                 let amount = amount(&|_| 1.0, &|_| 0.0)?;

@@ -17,15 +17,17 @@
 //! ([`accuse::Floors`]), so that a finding is never just significant.
 
 pub mod accuse;
+mod bands;
 mod contrast;
 pub mod evidence;
 mod findings;
 pub mod folded;
 mod links;
 pub mod model;
+mod polish;
 mod ranks;
 mod retests;
-pub(super) mod robust;
+mod structure;
 mod uplinks;
 
 pub use accuse::Agreement;
@@ -38,10 +40,9 @@ use folded::Folded;
 use crate::{
     plan::Mode,
     record::{BoxError, Run, State, Statistic},
+    stats::median_of,
     units::Bytes,
 };
-
-pub use robust::scatter_about_zero as scatter_for_groups;
 
 /// What is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -282,7 +283,7 @@ fn judge_run(
     let folded = Folded::read(run, Statistic::Median, &is_left_out)?;
     let judgement = accuse::judge(folded.clone(), known, confidence, Floors::OF_TIMES);
     let (fit, hosts) = (&judgement.fit, folded.hosts());
-    let noise = robust::median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);
+    let noise = median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);
     let pairs = (hosts * (hosts - 1)) as f64 / 2.0;
     let measured = folded.mean.iter().map(|mean| mean.upper().count() as f64 / pairs).fold(0.0, f64::max);
     diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: folded.lengths.clone(), noise, measured });

@@ -6,16 +6,14 @@
 use rayon::prelude::*;
 
 use super::{
-    Diagnosis, Direction, Kind,
+    Agreement, Diagnosis, Direction, Kind,
     accuse::Floors,
     evidence::{self, Effects},
-    Agreement,
     findings::{self, AtLength, Finding},
-    robust::{median_of, scatter_about_zero},
 };
 use crate::{
     record::{BoxError, Run, Statistic},
-    stats::median,
+    stats::{median, median_of, scatter_about_zero},
     units::{Hosts, Rank},
 };
 

@@ -8,9 +8,11 @@ use super::{
     accuse::{Judgement, Suspicion},
     findings::RetestVerdict,
     folded::Folded,
-    robust::median_of,
 };
-use crate::record::{BoxError, Run};
+use crate::{
+    record::{BoxError, Run},
+    stats::median_of,
+};
 
 /// What the re-tests of the suspicion's pairs say; `None` where there are none.
 pub(super) fn verdict(

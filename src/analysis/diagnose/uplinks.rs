@@ -44,7 +44,10 @@ pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
                 };
                 Effects {
                     common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
-                    side_error: members.iter().map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts)).collect(),
+                    side_error: members
+                        .iter()
+                        .map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts))
+                        .collect(),
                     common,
                     side: side.into_iter().map(|value| value - middle).collect(),
                 }

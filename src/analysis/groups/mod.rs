@@ -1,6 +1,39 @@
 //! Which hosts are near each other, found in the data.
+//!
+//! In: what both directions of every pair have in common, in few bands of message lengths ([`Band`]). Out: the group of
+//! every host ([`infer`], [`candidates`] where many pairs are missing), or patterns where structure is no groups
+//! ([`spectral`]). It knows nothing of faults: who is slow is [`super::diagnose`]'s.
 
+mod blocks;
 mod infer;
+mod pools;
 pub mod spectral;
 
-pub use infer::{Band, absorb, candidates, infer, refine, settled, sorted};
+pub use infer::{absorb, candidates, infer, refine, settled};
+pub use pools::sorted;
+
+use crate::analysis::square::Square;
+
+/// One band of message lengths: every pair's value, as far as it is known without the effects of single hosts; symmetric.
+///
+/// A pair was measured in two directions. One of them, chosen at random, makes the first square and the other one the
+/// second: what is found in the one can be tested on the other, whose noise knows nothing of it.
+pub struct Band {
+    /// For finding parts.
+    pub first: Square,
+    /// For testing whether they differ.
+    pub second: Square,
+    /// Standard deviation of the noise of a value.
+    pub noise: f64,
+}
+
+/// Numbers groups by size, the largest first.
+fn by_size(label: &[usize]) -> Vec<usize> {
+    let count = label.iter().max().map_or(0, |last| last + 1);
+    let mut sizes: Vec<(usize, usize)> = (0..count).map(|g| (label.iter().filter(|l| **l == g).count(), g)).collect();
+    sizes.retain(|(size, _)| *size > 0);
+    sizes.sort_by_key(|(size, group)| (std::cmp::Reverse(*size), *group));
+    let mut rank = vec![0; count];
+    sizes.iter().enumerate().for_each(|(place, (_, group))| rank[*group] = place);
+    label.iter().map(|group| rank[*group]).collect()
+}

@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
 use super::Band;
-use crate::{analysis::diagnose::folded::Square, stats::median};
+use crate::{analysis::square::Square, stats::median};
 
 /// Most patterns of a band.
 const MOST_PATTERNS: usize = 24;

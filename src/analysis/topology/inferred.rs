@@ -6,9 +6,12 @@
 use rayon::prelude::*;
 
 use crate::{
-    analysis::diagnose::{
-        folded::{Folded, Square},
-        model::{Fit, members},
+    analysis::{
+        diagnose::{
+            folded::Folded,
+            model::{Fit, members},
+        },
+        square::Square,
     },
     record::{BoxError, Run, Statistic},
     stats::median,

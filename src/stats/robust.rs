@@ -1,6 +1,6 @@
 //! Middles and scatters that a few wild values cannot move.
 
-use crate::stats::median;
+use super::median;
 
 /// Median absolute deviation from 0 as an estimate of a normal distribution's standard deviation; 0 where there are no
 /// values. `values` are changed.

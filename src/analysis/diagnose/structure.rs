@@ -1,0 +1,217 @@
+//! Which structure of a network explains a run: groups of hosts, or else patterns; and whether it is understood.
+//!
+//! In: [`Folded`]. Out: [`Structure`]. How groups are found is told in [`groups`]; here it is decided between what could be,
+//! by how well one direction of every pair predicts the other one.
+
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+
+use super::{
+    bands::bands,
+    folded::Folded,
+    polish::{fit_groups, members},
+};
+use crate::{
+    analysis::{
+        groups::{self, Band, spectral},
+        square::Square,
+    },
+    stats::{median_of, scatter_about_zero},
+};
+
+/// What a network's structure is like: groups of hosts, or else patterns.
+pub(super) struct Structure {
+    /// `[host]`.
+    pub group: Vec<usize>,
+    /// For each band of lengths, one pattern in each column, `[host, pattern]`.
+    pub patterns: Vec<DMatrix<f64>>,
+    /// Whether it predicts one direction of pairs from the other one about as well as noise allows.
+    pub is_understood: bool,
+}
+
+/// Finds groups of hosts, or patterns where groups do not explain what there is.
+pub(super) fn infer(folded: &Folded) -> Structure {
+    let bands_given = |group: &[usize]| -> Vec<Band> {
+        let half: Vec<Square> = folded.half.par_iter().map(|half| without_sides(half.clone(), group)).collect();
+        bands(&folded.mean, &half)
+    };
+    let everybody = vec![0; folded.hosts()];
+    let mut group = groups::infer(&bands_given(&everybody));
+    for _ in 0..3 {
+        // Once groups are known, the effects of single hosts are, and without these groups are seen better.
+        let mut bands = bands_given(&group);
+        bands.iter_mut().for_each(|band| without_common(band, &group));
+        let next = groups::refine(&bands, group.clone());
+        if next == group {
+            break;
+        }
+        group = next;
+    }
+    let bands = bands_given(&group);
+    let mut group = groups::absorb(&bands, &group);
+    let hosts = folded.hosts() as f64;
+    let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
+    if cells < MOST_MISSING {
+        let mut bands = bands_given(&group);
+        bands.iter_mut().for_each(|band| without_common(band, &group));
+        let all = groups::candidates(&bands).into_iter().chain([everybody.clone(), group.clone()]);
+        let costs = all.map(|group| (cost(&bands, &group), group));
+        if let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            group = groups::settled(&bands, best);
+            let sorted = groups::sorted(&bands, group.clone());
+            if cost(&bands, &sorted) < cost(&bands, &group) {
+                group = sorted;
+            }
+        }
+    }
+    // A model that is right still errs by the noise in its own numbers: one per host and one per block.
+    let groups = group.iter().max().map_or(0, |last| last + 1) as f64;
+    let own = (1.0 + 1.57 * (2.0 / hosts + groups * (groups + 1.0) / (hosts * (hosts - 1.0)))).sqrt();
+    let errors: Vec<f64> = bands.iter().map(|band| error_of_groups(band, &group) / (own * band.noise)).collect();
+    let by_groups = errors.iter().sum::<f64>() / errors.len() as f64;
+    let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
+    let none = || vec![DMatrix::zeros(folded.hosts(), 0); bands.len()];
+    if by_groups < UNEXPLAINED {
+        let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
+        return Structure { group, patterns: none(), is_understood };
+    }
+    let patterns: Vec<spectral::Patterns> = bands.iter().map(spectral::patterns).collect();
+    let errors = patterns.iter().zip(&bands).map(|(patterns, band)| patterns.error / band.noise);
+    let by_patterns = errors.sum::<f64>() / bands.len() as f64;
+    if folded.hosts() >= LEAST_HOSTS && by_patterns < CLEARLY_BETTER * by_groups {
+        let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
+        return Structure { group: everybody, patterns, is_understood: by_patterns < not_understood };
+    }
+    Structure { group, patterns: none(), is_understood: by_groups < not_understood }
+}
+
+/// The mean of both directions.
+fn mean_of(band: &Band) -> Square {
+    let mut mean = band.first.clone();
+    mean.rows_mut().enumerate().for_each(|(i, row)| {
+        for (value, other) in row.iter_mut().zip(band.second.row(i)) {
+            *value = match (value.is_nan(), other.is_nan()) {
+                (true, _) => *other,
+                (_, true) => *value,
+                _ => (*value + other) / 2.0,
+            };
+        }
+    });
+    mean
+}
+
+/// Takes the effects of hosts, given their groups, from both squares of a band.
+fn without_common(band: &mut Band, group: &[usize]) {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let effect = fit_groups(mean_of(band), group, groups).effect;
+    for square in [&mut band.first, &mut band.second] {
+        square.rows_mut().enumerate().for_each(|(i, row)| {
+            row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] + other) as f32);
+        });
+    }
+}
+
+/// Whether several pairs are faster, both ways, than their groups and hosts explain: no fault does that.
+fn has_shortcuts(bands: &[Band], group: &[usize]) -> bool {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let is_many = |band: &Band| {
+        let fit = fit_groups(mean_of(band), group, groups);
+        let departs = |i: usize, j: usize, value: f64| {
+            let usual = fit.block[group[i] * groups + group[j]] + fit.effect[i] + fit.effect[j];
+            value - usual < -SHORTCUT * band.noise
+        };
+        let (mut faster, mut all) = (0, 0);
+        for (i, j, value) in band.first.upper_pairs().filter(|(i, j, _)| !band.second.at(*i, *j).is_nan()) {
+            all += 1;
+            faster += usize::from(departs(i, j, value) && departs(i, j, band.second.at(i, j)));
+        }
+        faster as f64 > 1.0 + SHORTCUTS * f64::from(all)
+    };
+    bands.iter().any(is_many)
+}
+
+/// Departure, in units of noise, of a pair that is faster than others for a reason.
+const SHORTCUT: f64 = 4.0;
+
+/// Share of pairs that may be.
+const SHORTCUTS: f64 = 0.002;
+
+/// How badly groups predict one direction from the other: mean square in units of noise, wild ones taken back.
+fn cost(bands: &[Band], group: &[usize]) -> f64 {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let of_band = |band: &Band| {
+        let of = |own: &Square, other: &Square| {
+            let fit = fit_groups(own.clone(), group, groups);
+            let (mut sum, mut count) = (0.0, 0.0);
+            for (i, j, value) in other.upper_pairs() {
+                let error = value - fit.block[group[i] * groups + group[j]] - fit.effect[i] - fit.effect[j];
+                sum += (error / band.noise).abs().min(6.0).powi(2);
+                count += 1.0;
+            }
+            sum / count
+        };
+        of(&band.first, &band.second)
+    };
+    bands.iter().map(of_band).sum()
+}
+
+/// Middle error of groups that were fitted to a band's first square in predicting its second one.
+fn error_of_groups(band: &Band, group: &[usize]) -> f64 {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let first = fit_groups(band.first.clone(), group, groups);
+    let errors = band
+        .second
+        .upper_pairs()
+        .map(|(i, j, value)| value - first.block[group[i] * groups + group[j]] - first.effect[i] - first.effect[j]);
+    scatter_about_zero(&mut errors.collect::<Vec<_>>())
+}
+
+/// Error, in units of noise, from which on structure is not understood.
+const NOT_UNDERSTOOD: f64 = 4.0;
+
+/// The same where many pairs are missing: hosts then have different partners, at different distances, and what is not
+/// understood does not cancel out.
+const NOT_UNDERSTOOD_WITH_FEW: f64 = 1.35;
+
+/// Share of pairs below which many are missing.
+const MOST_MISSING: f64 = 0.8;
+
+/// Least hosts in which patterns are looked for.
+const LEAST_HOSTS: usize = 16;
+
+/// Error of groups in predicting one direction from the other, in units of noise, from which on something else is tried.
+const UNEXPLAINED: f64 = 1.25;
+
+/// What patterns must make of the error of groups to be believed instead.
+const CLEARLY_BETTER: f64 = 0.8;
+
+/// Least members of a group toward which a host has an effect of its own.
+const LEAST_MEMBERS: usize = 4;
+
+/// Takes from half the difference of directions what hosts send slower than they receive: toward each group its own
+/// amount, because what slows the long way by a tenth may slow the short way by a fifth.
+fn without_sides(mut half: Square, group: &[usize]) -> Square {
+    let groups = group.iter().max().map_or(1, |last| last + 1);
+    let members = members(group, groups);
+    let hosts = half.side();
+    for _ in 0..3 {
+        let effects: Vec<Vec<f64>> = (0..hosts)
+            .into_par_iter()
+            .map_init(Vec::new, |scratch, i| {
+                let row = half.row(i);
+                let all = median_of(row.iter().map(|value| f64::from(*value)), scratch);
+                let toward = members.iter().map(|members| {
+                    let own = median_of(members.iter().map(|j| f64::from(row[*j])), scratch);
+                    if members.len() < LEAST_MEMBERS || own.is_nan() { all } else { own }
+                });
+                toward.map(|effect| if effect.is_nan() { 0.0 } else { effect }).collect()
+            })
+            .collect();
+        half.rows_mut().enumerate().for_each(|(i, row)| {
+            for (j, value) in row.iter_mut().enumerate() {
+                *value -= (effects[i][group[j]] - effects[j][group[i]]) as f32;
+            }
+        });
+    }
+    half
+}

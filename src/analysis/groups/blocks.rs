@@ -1,0 +1,131 @@
+//! Middles of blocks of cells between groups, and how well a shape fits them.
+//!
+//! In: a [`Square`] and the group of every host. Out: [`Blocks`], sums of squares in units of noise.
+
+use super::Band;
+use crate::analysis::square::Square;
+
+/// The blocks between parts of one square: their cells and a middle that a few wild ones cannot move.
+pub(super) struct Blocks {
+    pub count: usize,
+    pub noise: f64,
+    /// `[part * count + part]`; only where the first part is not the larger number.
+    cells: Vec<Vec<f32>>,
+    /// `[part * count + part]`.
+    middle: Vec<f64>,
+}
+
+impl Blocks {
+    pub fn of(square: &Square, noise: f64, label: &[usize]) -> Self {
+        let count = label.iter().max().map_or(0, |last| last + 1);
+        let mut blocks =
+            Self { count, noise, cells: vec![Vec::new(); count * count], middle: vec![f64::NAN; count * count] };
+        for (i, j, value) in square.upper_pairs() {
+            let (g, h) = (label[i].min(label[j]), label[i].max(label[j]));
+            blocks.cells[g * count + h].push(value as f32);
+        }
+        for (g, h) in (0..count).flat_map(|g| (g..count).map(move |h| (g, h))) {
+            blocks.update(g, h);
+        }
+        blocks
+    }
+
+    fn update(&mut self, g: usize, h: usize) {
+        let place = g.min(h) * self.count + g.max(h);
+        let middle = middle(&self.cells[place], self.noise);
+        self.middle[g * self.count + h] = middle;
+        self.middle[h * self.count + g] = middle;
+    }
+
+    pub fn cells(&self, g: usize, h: usize) -> f64 {
+        self.cells[g.min(h) * self.count + g.max(h)].len() as f64
+    }
+
+    pub fn middle(&self, g: usize, h: usize) -> f64 {
+        self.middle[g * self.count + h]
+    }
+
+    /// Makes `b` a part of `a`; `alive` are all parts that there are.
+    pub fn join(&mut self, alive: &[usize], a: usize, b: usize) {
+        let n = self.count;
+        for &c in alive {
+            let moved = std::mem::take(&mut self.cells[b.min(c) * n + b.max(c)]);
+            let other = if c == b { a } else { c };
+            self.cells[a.min(other) * n + a.max(other)].extend(moved);
+        }
+        alive.iter().filter(|c| **c != b).for_each(|&c| self.update(a, c));
+    }
+}
+
+/// Mean of values after wild ones were taken back to three times the noise; NaN if there are none.
+pub(super) fn middle(values: &[f32], noise: f64) -> f64 {
+    let count = values.len() as f64;
+    if values.len() < 3 {
+        return values.iter().copied().map(f64::from).sum::<f64>() / count;
+    }
+    let mut sorted = values.to_vec();
+    let place = values.len() / 2;
+    let centre = f64::from(*sorted.select_nth_unstable_by(place, f32::total_cmp).1);
+    values.iter().map(|value| f64::from(*value).clamp(centre - 3.0 * noise, centre + 3.0 * noise)).sum::<f64>() / count
+}
+
+/// By how much the values of two parts may differ for no reason of structure: standard deviation, `ln(ratio)`.
+pub(super) const LEAST_DIFFERENCE: f64 = 0.01;
+
+/// Largest share of a column of two cells or less in a sum of squares: one wild cell must not decide.
+pub(super) const MOST_OF_FEW: f64 = 2.0;
+
+/// Sum of squared differences of two shapes in units of noise. Each column has a difference, its weight, and whether it
+/// rests on few cells: then it has no say in where the others are, unless there is nothing else.
+pub(super) fn misfit(columns: &[(f64, f64, bool)]) -> f64 {
+    let has_many = columns.iter().any(|(_, _, is_few)| !is_few);
+    let counted = || columns.iter().filter(|(_, _, is_few)| !has_many || !is_few);
+    let total: f64 = counted().map(|(_, weight, _)| weight).sum();
+    if total == 0.0 {
+        return 0.0;
+    }
+    let shift = counted().map(|(value, weight, _)| value * weight).sum::<f64>() / total;
+    let squares = columns.iter().map(|&(value, weight, is_few)| {
+        let square = weight * (value - shift).powi(2);
+        if is_few { square.min(MOST_OF_FEW) } else { square }
+    });
+    squares.sum()
+}
+
+/// All squares, with their noise.
+pub(super) fn squares(bands: &[Band]) -> Vec<(&Square, f64)> {
+    bands.iter().flat_map(|band| [(&band.first, band.noise), (&band.second, band.noise)]).collect()
+}
+
+/// The blocks of some squares.
+pub(super) fn all_blocks<'a>(squares: &[(&'a Square, f64)], label: &[usize]) -> Vec<(&'a Square, Blocks)> {
+    squares.iter().map(|(square, noise)| (*square, Blocks::of(square, *noise, label))).collect()
+}
+
+/// Adds to `cost`, `[group]`, how badly the shape of a host's row fits that of each group, as a sum of squares in units of
+/// noise.
+pub(super) fn add_misfit(square: &Square, blocks: &Blocks, label: &[usize], host: usize, cost: &mut [f64]) {
+    let count = blocks.count;
+    let mut cells: Vec<Vec<f32>> = vec![Vec::new(); count];
+    for (other, value) in square.row(host).iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+        cells[label[other]].push(*value);
+    }
+    let own: Vec<(f64, f64)> = cells.iter().map(|cells| (middle(cells, blocks.noise), cells.len() as f64)).collect();
+    for (group, cost) in cost.iter_mut().enumerate() {
+        let columns: Vec<(f64, f64, bool)> = (0..count)
+            .filter_map(|c| {
+                let (value, cells) = own[c];
+                // The host's own cells are no evidence for their own block.
+                let others = blocks.cells(group, c) - if label[host] == group { cells } else { 0.0 };
+                if cells == 0.0 || others < 1.0 {
+                    return None;
+                }
+                let share = others / blocks.cells(group, c);
+                let variance = blocks.noise * blocks.noise * (1.0 / cells + 1.0 / others);
+                let weight = 1.0 / (variance + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
+                Some(((value - blocks.middle(group, c)) / share, weight, cells.min(others) < 3.0))
+            })
+            .collect();
+        *cost += misfit(&columns);
+    }
+}
