@@ -3,9 +3,11 @@
 //! In: a seed, and whether it is to be a hard one. Out: a [`Case`]: what was planted, and the run. The draw does not use
 //! the project's own synthetic machine: a detector should not be judged by the model it was made with.
 
+use std::fmt;
+
 use netmatrix::{
     plan::{Mode, Noise},
-    record::{Cell, Header, MemoryRun, Provenance, State, Statistic},
+    record::{Cell, Header, MemoryRun, Provenance, Run, State, Statistic},
     stats::Summary,
     units::{Bytes, Hosts},
 };
@@ -45,11 +47,24 @@ pub struct Case {
     pub noise: f64,
     /// Share of pairs of hosts that were not measured.
     pub missing: f64,
-    pub is_by_pair: bool,
-    /// Leaf switch, `[host]`.
-    pub leaf: Vec<usize>,
     /// What was measured.
     pub run: MemoryRun,
+}
+
+impl fmt::Display for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, hosts, direction, part, factor } = self;
+        write!(f, "{kind} {} {direction} {part} x{factor:.2}", hosts.join(" "))
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| (100.0 * share).round();
+        let (noise, missing, lengths) = (percent(self.noise), percent(self.missing), self.run.lengths().len());
+        let shape = format!("{:?}", self.shape).to_lowercase();
+        write!(f, "{shape}, {} hosts, noise {noise} %, {missing} % missing, {lengths} lengths", self.hosts)
+    }
 }
 
 /// What slows the cells of some pairs of hosts or ranks.
@@ -182,8 +197,6 @@ impl Draw {
             noise: self.noise,
             missing: missing.iter().flatten().filter(|is_missing| **is_missing).count() as f64
                 / (self.fabric.hosts() * (self.fabric.hosts() - 1)) as f64,
-            is_by_pair: (0..missing.len()).all(|a| (0..a).all(|b| missing[a][b] == missing[b][a])),
-            leaf: self.fabric.leaf.clone(),
             run,
         }
     }
