@@ -174,6 +174,9 @@ impl Judgement {
     }
 }
 
+/// Share of pairs measured one way only, from which on directions tell nothing of structure.
+const MOST_ONE_WAY: f64 = 0.2;
+
 /// How many times as much it takes to be believed where structure is not understood.
 const CAUTION: f64 = 2.0;
 
@@ -198,8 +201,10 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let effects = host_effects(&fit, group_effects.as_deref(), &slow_groups, &members, floors);
     let evidence = evidence::weigh(&effects);
     let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
-    // What structure does, it does to both directions alike.
-    let is_clear = |direction| fit.is_understood || direction != Direction::Both;
+    // What structure does, it does to both directions alike, where both were measured.
+    let pairs = fit.rest.iter().map(|rest| rest.upper().count()).max().unwrap_or(0);
+    let is_two_way = (fit.one_way.len() as f64) < MOST_ONE_WAY * pairs as f64;
+    let is_clear = |direction| fit.is_understood || direction != Direction::Both && is_two_way;
     let is_slow = |evidence: &Evidence| {
         let caution = if is_clear(evidence.direction) { 1.0 } else { CAUTION };
         evidence.effect > caution * floors.node && evidence.score > caution * threshold

@@ -65,28 +65,44 @@ pub struct Fit {
 impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
     pub fn of(mut folded: Folded, known: Option<&[usize]>) -> Self {
-        let sides: Vec<Side> = folded.half.par_iter().map(|half| fit_sides(half.clone())).collect();
-        for ((mean, side), one_way) in folded.mean.iter_mut().zip(&sides).zip(&folded.one_way) {
-            // What a host sends slower than it receives cancels out where both directions are there.
-            for &(from, to) in one_way {
-                let value = mean.at(from, to) - (side.effect[from] - side.effect[to]);
-                mean.set(from, to, value);
-                mean.set(to, from, value);
-            }
-        }
+        let mut sides: Vec<Side> = folded.half.par_iter().map(|half| fit_sides(half.clone())).collect();
         let Structure { group, patterns, is_understood } = match known {
             Some(known) => {
                 Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)], is_understood: true }
             }
-            None => infer(&folded),
+            None => {
+                add_sides(&mut folded, &sides, -1.0);
+                let structure = infer(&folded);
+                add_sides(&mut folded, &sides, 1.0);
+                structure
+            }
         };
-        let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
         let groups = group.iter().max().map_or(1, |last| last + 1);
         let hosts = group.len();
         let lengths = folded.mean.len();
-        let of_length = |length: usize| &patterns[length * patterns.len() / lengths];
-        let fitted = folded.mean.into_par_iter().enumerate();
-        let fitted: Vec<_> = fitted.map(|(length, mean)| fit_blocks(mean, &group, groups, of_length(length))).collect();
+        let fit_mean = |length: usize, mean: Square| {
+            fit_blocks(mean, &group, groups, &patterns[length * patterns.len() / lengths])
+        };
+        let means = folded.mean.into_par_iter().zip(&mut sides).enumerate();
+        let fitted: Vec<_> = means
+            .map(|(length, (mean, side))| {
+                let one_way = &folded.one_way[length];
+                let mut common = fit_mean(length, less_sides(&mean, &side.effect, one_way));
+                // Given what pairs have in common, one direction alone says something of sides as well.
+                for _ in 0..if one_way.is_empty() { 0 } else { ONE_WAY_STEPS } {
+                    let mut half = folded.half[length].clone();
+                    for &(from, to) in one_way {
+                        let value = common.rest.at(from, to) + side.effect[from] - side.effect[to];
+                        half.set(from, to, value);
+                        half.set(to, from, -value);
+                    }
+                    *side = fit_sides(half);
+                    common = fit_mean(length, less_sides(&mean, &side.effect, one_way));
+                }
+                common
+            })
+            .collect();
+        let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
         let mut fit = Self {
             group,
             groups,
@@ -111,6 +127,13 @@ impl Fit {
             });
             fit.rest.push(common.rest);
             fit.side_rest.push(side.rest);
+            // The one value of such a pair is in the rest of its mean.
+            for &(from, to) in &fit.one_way {
+                fit.side_rest.last_mut().into_iter().for_each(|rest| {
+                    rest.set(from, to, f64::NAN);
+                    rest.set(to, from, f64::NAN);
+                });
+            }
         }
         fit
     }
@@ -131,5 +154,28 @@ impl Fit {
     pub fn rest_from_to(&self, length: usize, source: usize, destination: usize) -> f64 {
         let side = self.side_rest[length].at(source, destination);
         self.rest[length].at(source, destination) + if side.is_nan() { 0.0 } else { side }
+    }
+}
+
+/// How often sides and what pairs have in common are told apart anew where pairs were measured one way only.
+const ONE_WAY_STEPS: usize = 2;
+
+/// Means without what a host sends slower than it receives, which cancels out where both directions are there.
+fn less_sides(mean: &Square, effect: &[f64], one_way: &[(usize, usize)]) -> Square {
+    let mut mean = mean.clone();
+    add_side(&mut mean, effect, one_way, -1.0);
+    mean
+}
+
+fn add_sides(folded: &mut Folded, sides: &[Side], sign: f64) {
+    let of_lengths = folded.mean.iter_mut().zip(sides).zip(&folded.one_way);
+    of_lengths.for_each(|((mean, side), one_way)| add_side(mean, &side.effect, one_way, sign));
+}
+
+fn add_side(mean: &mut Square, effect: &[f64], one_way: &[(usize, usize)], sign: f64) {
+    for &(from, to) in one_way {
+        let value = mean.at(from, to) + sign * (effect[from] - effect[to]);
+        mean.set(from, to, value);
+        mean.set(to, from, value);
     }
 }
