@@ -111,6 +111,7 @@ pub fn sentence(finding: &Finding) -> String {
                 "{who}: takes {ratio} times as long when it sends and receives at once (up to {extra} more), {lengths}"
             )
         }
+        Symptom::Silent => format!("{who} exchanges nothing with anybody, {lengths}"),
         Symptom::Noise => {
             format!("{who}: takes {ratio} times as long while others communicate (up to {extra} more), {lengths}")
         }
@@ -123,7 +124,7 @@ pub fn sentence(finding: &Finding) -> String {
 }
 
 fn who(finding: &Finding) -> String {
-    let is_plain = !matches!(finding.symptom, Symptom::Jitter | Symptom::Duplex | Symptom::Noise);
+    let is_plain = !matches!(finding.symptom, Symptom::Jitter | Symptom::Duplex | Symptom::Noise | Symptom::Silent);
     let verb = match finding.direction {
         Direction::Both if is_plain => " sends and receives",
         Direction::Send if is_plain => " sends",
@@ -229,6 +230,7 @@ pub(super) fn usual_check(kind: Kind, symptom: Symptom, direction: Direction) ->
         (Kind::Rank, _) => {
             "the core that this rank is bound to: binding, frequency, who else runs there, NUMA distance to the card"
         }
+        (_, Symptom::Silent) => "whether the host is up; its cable, its switch port, its MPI daemon",
         (_, Symptom::Jitter) => {
             "what else runs on the host: daemons, interrupts, power management; then error counters of its port"
         }
@@ -273,6 +275,9 @@ pub fn write_evidence(diagnosis: &Diagnosis, number: usize, out: &mut dyn Write)
     let finding = &diagnosis.findings[number];
     paragraph(out, &format!("{:<4}", id(number)), &sentence(finding))?;
     paragraph(out, "    ", &support(finding))?;
+    if finding.symptom == Symptom::Silent {
+        return Ok(());
+    }
     writeln!(out)?;
     let mut table = Table::new(["length", "usual", "here", "ratio", "more", ""]).left(5);
     for at in &finding.curve {

@@ -219,7 +219,10 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let mut is_known = vec![false; fit.hosts()];
     let known_hosts = suspicions.iter().filter(|found| found.kind == Kind::Node).flat_map(|found| &found.hosts);
     known_hosts.for_each(|host| is_known[*host] = true);
-    let candidates = links::find(&fit, &level, &bytes, &is_known, floors.partners);
+    let candidates = match floors.link.is_finite() {
+        true => links::find(&fit, &level, &bytes, &is_known, floors.partners),
+        false => Vec::new(),
+    };
     let candidates: Vec<_> = candidates
         .into_iter()
         .filter(|found| {

@@ -86,29 +86,40 @@ impl Reading {
     }
 }
 
-/// Sorted rests of all cells of a length: what chance brings.
+/// How the rests of all cells of a length are distributed: what chance brings.
 struct Chance {
-    /// Descending.
-    largest: Vec<f64>,
+    /// Cells that depart by at least so many steps, `[step]`.
+    at_least: Vec<u32>,
     cells: f64,
 }
+
+/// Width of a step, `ln(ratio)`, and the number of steps: all that depart by more are in the last one.
+const STEP: f64 = 0.001;
+const STEPS: usize = 4096;
 
 impl Chance {
     fn of(fit: &Fit, length: usize, reading: Reading) -> Self {
         let hosts = fit.hosts();
-        let mut largest: Vec<f64> = (0..hosts)
-            .into_par_iter()
-            .flat_map_iter(|i| (0..hosts).map(move |j| reading.at(fit, length, i, j)).filter(|rest| *rest > 0.0))
-            .collect();
-        let cells = (0..hosts).map(|host| fit.cells[length][host]).sum::<usize>() as f64;
-        largest.par_sort_unstable_by(|a, b| b.total_cmp(a));
-        Self { largest, cells }
+        let count = |mut counts: Vec<u32>, i: usize| {
+            let departures = (0..hosts).map(|j| reading.at(fit, length, i, j)).filter(|rest| *rest > 0.0);
+            departures.for_each(|rest| counts[((rest / STEP) as usize).min(STEPS - 1)] += 1);
+            counts
+        };
+        let none = || vec![0u32; STEPS];
+        let add = |mut a: Vec<u32>, b: Vec<u32>| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            a
+        };
+        let mut at_least = (0..hosts).into_par_iter().fold(none, count).reduce(none, add);
+        (0..STEPS - 1).rev().for_each(|step| at_least[step] += at_least[step + 1]);
+        let cells = fit.cells[length].iter().sum::<usize>() as f64;
+        Self { at_least, cells }
     }
 
     /// The share of cells that depart by `low..high` beside the one that is asked about, never nothing (half a cell:
     /// Jeffreys' estimate).
     fn between(&self, low: f64, high: f64) -> f64 {
-        let above = |limit: f64| self.largest.partition_point(|rest| *rest > limit) as f64;
+        let above = |limit: f64| f64::from(self.at_least[((limit.max(0.0) / STEP) as usize).min(STEPS - 1)]);
         ((above(low) - above(high) - 1.0).max(0.0) + 0.5) / self.cells.max(1.0)
     }
 }

@@ -27,6 +27,7 @@ pub mod model;
 mod polish;
 mod ranks;
 mod retests;
+mod silent;
 mod structure;
 mod uplinks;
 
@@ -107,6 +108,8 @@ pub enum Symptom {
     Duplex,
     /// Slow only while others communicate.
     Noise,
+    /// No exchange succeeds.
+    Silent,
 }
 
 impl Symptom {
@@ -118,6 +121,7 @@ impl Symptom {
             Self::Jitter => "jitter",
             Self::Duplex => "duplex",
             Self::Noise => "noise",
+            Self::Silent => "silent",
         }
     }
 }
@@ -281,6 +285,7 @@ fn judge_run(
     let mode = run.header().mode;
     let is_left_out = ranks::judge(run, confidence, diagnosis)?;
     let folded = Folded::read(run, Statistic::Median, &is_left_out)?;
+    diagnosis.findings.extend(silent::find(run, &folded)?);
     let judgement = accuse::judge(folded.clone(), known, confidence, Floors::OF_TIMES);
     let (fit, hosts) = (&judgement.fit, folded.hosts());
     let noise = median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     analysis::{
         compare::{Change, Comparison, FabricChange, Pairs, Subject, Verdict},
-        diagnose::Direction,
+        diagnose::{Direction, Kind, Symptom},
         distribution,
     },
     record::Header,
@@ -290,7 +290,7 @@ fn support(change: &Change) -> String {
 fn next_check(change: &Change) -> &'static str {
     match (change.subject, change.symptom) {
         _ if !change.is_slower => "nothing; a repaired part or an update shows like this",
-        (Subject::Silent, _) => "whether the host is up; its cable, its switch port, its MPI daemon",
+        (Subject::Silent, _) => usual_check(Kind::Node, Symptom::Silent, Direction::Both),
         (Subject::Pairs(Pairs::InsideHosts), _) => {
             "MPI's shared-memory transport, process binding, kernel and firmware updates"
         }
