@@ -28,9 +28,9 @@ pub fn id(number: usize) -> String {
 
 /// For people: the verdict, what was judged, the findings by weight.
 pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", headline(diagnosis))?;
+    paragraph(out, "", &headline(diagnosis))?;
     for run in &diagnosis.runs {
-        writeln!(out, "  {}", judged(run))?;
+        paragraph(out, "  ", &judged(run))?;
     }
     for reason in reasons(&diagnosis.invalid) {
         paragraph(out, "  cannot be judged: ", &reason)?;

@@ -217,3 +217,17 @@ fn from_four_hosts_on_the_slow_one_is_named_at_a_single_length() {
         }
     }
 }
+
+#[test]
+fn the_size_does_not_depend_on_how_many_hosts_there_are() {
+    // With 8, 12 and 24 hosts, noise pairs the slow one with another in a group of two.
+    for hosts in [5, 8, 12, 24] {
+        for times in [1.2, 4.0] {
+            let fault = Fault::Host { host: 2, direction: Both, symptom: Slower(times) };
+            let document = diagnosed(&run(&Machine::leaf_spine(hosts, 1, 1).with(fault)), exit::FINDINGS);
+            assert_eq!(named(only(&document)), "node node003 both bandwidth", "{hosts} hosts");
+            is_near(&only(&document)["ratio"], times);
+            assert_eq!(document["groups"].as_array().unwrap().len(), 1, "{hosts} hosts: {document:#}");
+        }
+    }
+}

@@ -56,7 +56,6 @@ fn a_confidence_is_a_probability() {
         assert_eq!(document["confidence"], value);
         assert!(named(&findings(&document)[0]).starts_with("node node010 receive"), "{document:#}");
     }
-    place.diagnose("").fails(exit::FILES, &["``"]);
     place.call("diagnose").fails(exit::USAGE, &["<RUNS>"]);
     place.diagnose("network --format xml").fails(exit::USAGE, &["xml", "json"]);
 }
@@ -139,31 +138,33 @@ fn the_document_goes_into_a_file_as_well() {
 
 #[test]
 fn groups_are_those_of_the_file() {
-    // The data cannot show which hosts share a switch, but somebody knows.
-    let mut machine = Machine::leaf_spine(24, 4, 1);
-    machine.latency = [0.4e-6, 1.2e-6, 1.2e-6];
-    let run = run(&machine.with(Fault::Leaf { leaf: 1, direction: Both, symptom: Bandwidth(0.5) }));
+    // Two leaves in the data, four in the file.
+    let run = run(&Machine::leaf_spine(24, 2, 1).with(Fault::Host { host: 8, direction: Both, symptom: Slower(1.4) }));
     let place = Place::with(&[("network", &run)]);
-    let leaves: String = (0..4)
-        .map(|leaf| format!("SwitchName=leaf{leaf} Nodes=node[{:03}-{:03}]\n", 6 * leaf + 1, 6 * leaf + 6))
-        .collect();
-    fs::write(place.path().join("topology.conf"), leaves).unwrap();
-    let document = place.diagnose("network --topology topology.conf --format json").document(exit::FINDINGS);
-    let groups: Vec<Vec<String>> = serde_json::from_value(document["groups"].clone()).unwrap();
-    assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [6; 4]);
+    let file = |ranges: &[(usize, usize)]| -> String {
+        let line = |(number, (first, last)): (usize, &(usize, usize))| {
+            format!("SwitchName=leaf{number} Nodes=node[{first:03}-{last:03}]\n")
+        };
+        ranges.iter().enumerate().map(line).collect()
+    };
+    let groups = |document: &Value| -> Vec<Vec<String>> { serde_json::from_value(document["groups"].clone()).unwrap() };
+    let sizes = |document: &Value| groups(document).iter().map(Vec::len).collect::<Vec<_>>();
+    let found = place.diagnose("network --format json").document(exit::FINDINGS);
+    assert_eq!(sizes(&found), [12, 12]);
+    fs::write(place.path().join("all.conf"), file(&[(1, 6), (7, 12), (13, 18), (19, 24)])).unwrap();
+    let document = place.diagnose("network --topology all.conf --format json").document(exit::FINDINGS);
+    assert_eq!(sizes(&document), [6; 4]);
     let members: Vec<String> = (7..=12).map(|host| format!("node{host:03}")).collect();
-    assert!(groups.contains(&members), "{groups:?}");
-    assert_eq!(named(only(&document)), format!("group {} both bandwidth", members.join(" ")));
+    assert!(groups(&document).contains(&members), "{document:#}");
+    assert_eq!(named(only(&document)), "node node009 both bandwidth");
     // Hosts that the file does not place are told, and judged all the same.
-    fs::write(
-        place.path().join("part.conf"),
-        "SwitchName=leaf0 Nodes=node[001-006]\nSwitchName=leaf1 Nodes=node[007-012]\n\
-        SwitchName=leaf2 Nodes=node[013-022]\n",
-    )
-    .unwrap();
+    fs::write(place.path().join("part.conf"), file(&[(1, 6), (13, 24)])).unwrap();
     let ended = place.diagnose("network --topology part.conf --format json");
     assert_eq!(ended.code, i32::from(exit::FINDINGS), "{}", ended.stderr);
-    assert!(ended.stderr.contains("part.conf") && ended.stderr.contains("node[023-024]"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("part.conf` does not place 6 hosts of the run: node[007-012]"), "{}", ended.stderr);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(sizes(&document), [12, 6, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(named(only(&document)), "node node009 both bandwidth");
     place.diagnose("network --topology none.conf").fails(exit::FILES, &["none.conf"]);
 }
 

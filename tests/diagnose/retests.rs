@@ -12,7 +12,13 @@ use netmatrix::{
 };
 use serde_json::Value;
 
-use crate::bed::{Place, config, diagnosed, named, only, run, run_of};
+use crate::bed::{Place, changed, config, diagnosed, named, only, run_of};
+
+/// What the machine gives with room for re-tests, but without any.
+fn run(machine: &Machine) -> MemoryRun {
+    let config = Config { schedule: Schedule::Disjoint, retest: 1, ..config() };
+    changed(&run_of(machine, &config, Mode::OneToOne), |_, _, _, _| {})
+}
 
 /// A link that is twice as slow as others.
 fn slow_link() -> MemoryRun {

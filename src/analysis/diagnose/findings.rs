@@ -99,14 +99,14 @@ pub(super) fn of_times(run: &dyn Run, folded: &Folded, judgement: &Judgement) ->
     Ok(found)
 }
 
-/// Adds hosts whose samples scatter although their medians are usual.
-pub(super) fn add_jitter(mode: Mode, folded: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
+/// Adds hosts whose samples scatter although their medians are usual. `scatter`: as [`Folded::read_scatter`] gives it.
+pub(super) fn add_jitter(mode: Mode, scatter: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
     for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind == Kind::Node) {
-        let name = &folded.names[suspicion.hosts[0]];
+        let name = &scatter.names[suspicion.hosts[0]];
         if diagnosis.findings.iter().any(|finding| finding.kind != Kind::Link && finding.hosts.contains(name)) {
             continue;
         }
-        let finding = finding(mode, folded, judgement, suspicion);
+        let finding = finding(mode, scatter, judgement, suspicion);
         diagnosis.findings.push(Finding { symptom: Symptom::Jitter, ..finding });
     }
 }
@@ -159,8 +159,10 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     if last.extra_seconds > 2.0 * first.extra_seconds { Symptom::Bandwidth } else { Symptom::Latency }
 }
 
-/// Brings findings into the order of their weight, and puts those that several modes agree on together.
-pub(super) fn order(findings: &mut Vec<Finding>) {
+/// Brings findings into the order of their weight, and puts those that several modes agree on together: with the size of
+/// the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.
+pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
+    let is_of_two = |finding: &Finding| matches!(finding.symptom, Symptom::Duplex | Symptom::Noise);
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings.drain(..) {
         let is_same = |other: &&mut Finding| {
@@ -170,11 +172,11 @@ pub(super) fn order(findings: &mut Vec<Finding>) {
         match merged.iter_mut().find(is_same) {
             None => merged.push(finding),
             Some(other) => {
-                let modes = [other.modes.clone(), finding.modes.clone()].concat();
-                if finding.ratio > other.ratio {
+                let of_both = [other.modes.clone(), finding.modes.clone()].concat();
+                if (is_of_two(&finding), finding.ratio) > (is_of_two(other), other.ratio) {
                     *other = finding;
                 }
-                other.modes = modes;
+                other.modes = modes.iter().copied().filter(|mode| of_both.contains(mode)).collect();
             }
         }
     }

@@ -41,7 +41,7 @@ use crate::{
     plan::Mode,
     record::{BoxError, Run, State, Statistic},
     stats::median_of,
-    units::Bytes,
+    units::{Bytes, counted, hostlist},
 };
 
 /// What is slow.
@@ -189,7 +189,9 @@ const MOST_NOISE: f64 = 0.35;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiagnoseError {
     /// Runs of different hosts.
-    #[error("the runs are not of the same hosts: {0} and {1}; diagnose them one by one, or use `compare`")]
+    #[error(
+        "the runs are not of the same hosts in the same order: {0}, and {1}; diagnose them one by one, or use `compare`"
+    )]
     DifferentHosts(String, String),
     /// No median.
     #[error("the run has no median")]
@@ -198,6 +200,7 @@ pub enum DiagnoseError {
 
 /// Judges runs of the same hosts together.
 pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxError> {
+    runs.iter().try_for_each(|run| same_hosts(runs[0], *run))?;
     let names = runs[0].header().hosts.names().to_vec();
     let mut diagnosis = Diagnosis {
         runs: Vec::new(),
@@ -216,7 +219,6 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         if !run.statistics().contains(&Statistic::Median) {
             return Err(DiagnoseError::NoMedian.into());
         }
-        same_hosts(runs[0], *run)?;
         if let Some(reason) = unusable(*run)? {
             diagnosis.invalid.push(reason);
             times.push(None);
@@ -230,14 +232,16 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         contrast::judge(runs, &times, &group, confidence, &mut diagnosis);
         diagnosis.group = group;
     }
-    findings::order(&mut diagnosis.findings);
+    let modes: Vec<Mode> = runs.iter().map(|run| run.header().mode).collect();
+    findings::order(&mut diagnosis.findings, &modes);
     Ok(diagnosis)
 }
 
 fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {
     let name = |run: &dyn Run| {
         let hosts = &run.header().hosts;
-        format!("{} on {}", run.header().mode, crate::units::counted(hosts.count(), "host"))
+        let names = hostlist::compress(hosts.names());
+        format!("{} on {names} ({})", run.header().mode, counted(hosts.count(), "host"))
     };
     match first.header().hosts.names() == other.header().hosts.names() {
         true => Ok(()),
@@ -252,7 +256,7 @@ fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
         return Ok(Some(format!("{mode}: no message length is finished yet")));
     }
     if hosts < LEAST_HOSTS {
-        let hosts = crate::units::counted(hosts, "host");
+        let hosts = counted(hosts, "host");
         return Ok(Some(format!("{mode}: {hosts}; it takes {LEAST_HOSTS} to say which one is different")));
     }
     if run.header().item("timing") == Some("clock") {
@@ -301,8 +305,8 @@ fn judge_run(
         diagnosis.findings.extend(findings::of_times(run, &folded, &judgement)?);
     }
     if let Some(scatter) = Folded::read_scatter(run, &is_left_out)? {
-        let judgement = accuse::judge(scatter, Some(&fit.group), confidence, Floors::OF_SCATTER);
-        findings::add_jitter(mode, &folded, &judgement, diagnosis);
+        let judgement = accuse::judge(scatter.clone(), Some(&fit.group), confidence, Floors::OF_SCATTER);
+        findings::add_jitter(mode, &scatter, &judgement, diagnosis);
     }
     Ok((folded, judgement.fit.group))
 }
