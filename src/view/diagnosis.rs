@@ -74,7 +74,8 @@ fn headline(diagnosis: &Diagnosis) -> String {
     match diagnosis.verdict() {
         "findings" => format!("FINDINGS: {} on {hosts}", counted(diagnosis.findings.len(), "finding")),
         "healthy" => {
-            let percent = 100.0 * diagnosis.confidence;
+            // Not more digits than somebody wrote: 57 is 56.99999999999999 to a computer.
+            let percent = (1e8 * diagnosis.confidence).round() / 1e6;
             format!(
                 "HEALTHY: nothing among {hosts} is slower than its peers by more than noise ({percent} % confidence)"
             )

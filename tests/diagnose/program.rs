@@ -163,7 +163,7 @@ fn groups_are_those_of_the_file() {
     assert_eq!(ended.code, i32::from(exit::FINDINGS), "{}", ended.stderr);
     assert!(ended.stderr.contains("part.conf` does not place 6 hosts of the run: node[007-012]"), "{}", ended.stderr);
     let document: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(sizes(&document), [12, 6, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(sizes(&document), [6, 12, 1, 1, 1, 1, 1, 1]);
     assert_eq!(named(only(&document)), "node node009 both bandwidth");
     place.diagnose("network --topology none.conf").fails(exit::FILES, &["none.conf"]);
 }

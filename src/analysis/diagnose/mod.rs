@@ -155,7 +155,7 @@ pub struct Diagnosis {
     pub runs: Vec<Judged>,
     /// Names of hosts, `[host]`, of the first run.
     pub hosts: Vec<String>,
-    /// The group of every host, `[host]`; the largest group first.
+    /// The group of every host, `[host]`; the largest group first, unless somebody named them.
     pub group: Vec<usize>,
     /// By weight.
     pub findings: Vec<Finding>,
@@ -240,7 +240,9 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
 fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {
     let name = |run: &dyn Run| {
         let hosts = &run.header().hosts;
-        let names = hostlist::compress(hosts.names());
+        let mut names = hosts.names().to_vec();
+        names.sort_unstable();
+        let names = hostlist::compress(&names);
         format!("{} on {names} ({})", run.header().mode, counted(hosts.count(), "host"))
     };
     match first.header().hosts.names() == other.header().hosts.names() {
@@ -275,6 +277,18 @@ fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
     Ok(None)
 }
 
+/// Why hosts and links that are slow both ways cannot be told. `measured`: the share of the pairs.
+fn not_understood(mode: Mode, measured: f64) -> String {
+    let what = "what is slow both ways cannot be told from what is far";
+    match (100.0 * measured).round() {
+        100.0 => format!("{mode}: no groups of hosts explain the times: {what}; name the switches with --topology"),
+        percent => format!(
+            "{mode}: only {percent} % of the pairs were measured: {what}; measure more rounds, or name the switches with \
+             --topology"
+        ),
+    }
+}
+
 /// Judges ranks, times and scatter of one run; returns its times by hosts and the group of every host.
 fn judge_run(
     run: &dyn Run,
@@ -291,16 +305,12 @@ fn judge_run(
     let pairs = (hosts * (hosts - 1)) as f64 / 2.0;
     let measured = folded.mean.iter().map(|mean| mean.upper().count() as f64 / pairs).fold(0.0, f64::max);
     diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: folded.lengths.clone(), noise, measured });
-    let percent = |share: f64| (100.0 * share).round();
     if noise > MOST_NOISE {
-        diagnosis.invalid.push(format!("{mode}: pairs scatter by {} %: too noisy to be judged", percent(noise)));
+        let percent = (100.0 * noise).round();
+        diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
     } else {
         if !fit.is_understood {
-            diagnosis.invalid.push(format!(
-                "{mode}: only {} % of the pairs were measured: what is slow both ways cannot be told from what is far; \
-                 measure more rounds, or name the switches with --topology",
-                percent(measured)
-            ));
+            diagnosis.invalid.push(not_understood(mode, measured));
         }
         diagnosis.findings.extend(findings::of_times(run, &folded, &judgement)?);
     }
