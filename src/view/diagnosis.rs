@@ -446,3 +446,6 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         findings: diagnosis.findings.iter().enumerate().map(finding).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -320,3 +320,6 @@ fn judge_run(
     }
     Ok((folded, judgement.fit.group))
 }
+
+#[cfg(test)]
+mod tests;
