@@ -28,9 +28,9 @@ pub fn id(number: usize) -> String {
 
 /// For people: the verdict, what was judged, the findings by weight.
 pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", headline(diagnosis))?;
+    paragraph(out, "", &headline(diagnosis))?;
     for run in &diagnosis.runs {
-        writeln!(out, "  {}", judged(run))?;
+        paragraph(out, "  ", &judged(run))?;
     }
     for reason in reasons(&diagnosis.invalid) {
         paragraph(out, "  cannot be judged: ", &reason)?;
@@ -74,7 +74,8 @@ fn headline(diagnosis: &Diagnosis) -> String {
     match diagnosis.verdict() {
         "findings" => format!("FINDINGS: {} on {hosts}", counted(diagnosis.findings.len(), "finding")),
         "healthy" => {
-            let percent = 100.0 * diagnosis.confidence;
+            // Not more digits than somebody wrote: 57 is 56.99999999999999 to a computer.
+            let percent = (1e8 * diagnosis.confidence).round() / 1e6;
             format!(
                 "HEALTHY: nothing among {hosts} is slower than its peers by more than noise ({percent} % confidence)"
             )
@@ -450,3 +451,6 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         findings: diagnosis.findings.iter().enumerate().map(finding).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 #[path = "../common/golden.rs"]
 mod golden;
+#[path = "../common/drawn.rs"]
 mod machine;
 mod program;
 mod quality;

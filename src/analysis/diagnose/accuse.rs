@@ -293,9 +293,14 @@ fn host_effects(
         let of = &fit.lengths[length];
         let error = |noise: f64, cells: &[usize], host: usize| match cells[host] {
             cells if cells < least => f64::INFINITY,
-            // The variance of a median; that of the group's middle, from which an effect counts, comes to it.
+            // The variance of a median; that of the group's middle, from which an effect counts, comes to it. Of two, it
+            // counts from the other one.
             cells => {
-                1.2533 * noise / (cells as f64).sqrt() * (1.0 + 1.57 / members[fit.group[host]].len() as f64).sqrt()
+                let of_middle = match members[fit.group[host]].len() {
+                    2 => 1.0,
+                    hosts => 1.57 / hosts as f64,
+                };
+                1.2533 * noise / (cells as f64).sqrt() * (1.0 + of_middle).sqrt()
             }
         };
         let (mut common, mut side) = (of.common.clone(), of.side.clone());

@@ -38,6 +38,9 @@ pub struct Evidence {
 /// Difference of two misfits, in standard errors, that says nothing.
 const EQUALLY_WELL: f64 = 1.0;
 
+/// Share of a range's effect from which on a length beside it belongs to it.
+const AS_SLOW: f64 = 0.8;
+
 /// Ranges of lengths that begin at the first or end at the last.
 fn ranges(lengths: usize) -> Vec<(usize, usize)> {
     let last = lengths - 1;
@@ -105,7 +108,24 @@ pub fn weigh(effects: &[Effects]) -> Vec<Evidence> {
             }
         }
     }
-    best
+    best.into_iter().enumerate().map(|(host, evidence)| widened(evidence, effects, host)).collect()
+}
+
+/// The range with the lengths beside it that are as slow: the best score often misses one of them by chance.
+fn widened(evidence: Evidence, effects: &[Effects], host: usize) -> Evidence {
+    let is_as_slow = |length: &usize| {
+        let Effects { common, side, .. } = &effects[*length];
+        let effect = match evidence.direction {
+            Direction::Both => common[host],
+            Direction::Send => common[host] + side[host],
+            Direction::Receive => common[host] - side[host],
+        };
+        effect > AS_SLOW * evidence.effect
+    };
+    let (first, last) = evidence.range;
+    let before = (0..first).rev().take_while(is_as_slow).count();
+    let after = (last + 1..effects.len()).take_while(is_as_slow).count();
+    Evidence { range: (first - before, last + after), ..evidence }
 }
 
 /// Which way a host is slow: both alike, what it sends alone, or what it receives alone, whatever fits best.

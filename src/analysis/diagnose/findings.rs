@@ -99,14 +99,14 @@ pub(super) fn of_times(run: &dyn Run, folded: &Folded, judgement: &Judgement) ->
     Ok(found)
 }
 
-/// Adds hosts whose samples scatter although their medians are usual.
-pub(super) fn add_jitter(mode: Mode, folded: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
+/// Adds hosts whose samples scatter although their medians are usual. `scatter`: as [`Folded::read_scatter`] gives it.
+pub(super) fn add_jitter(mode: Mode, scatter: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
     for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind == Kind::Node) {
-        let name = &folded.names[suspicion.hosts[0]];
+        let name = &scatter.names[suspicion.hosts[0]];
         if diagnosis.findings.iter().any(|finding| finding.kind != Kind::Link && finding.hosts.contains(name)) {
             continue;
         }
-        let finding = finding(mode, folded, judgement, suspicion);
+        let finding = finding(mode, scatter, judgement, suspicion);
         diagnosis.findings.push(Finding { symptom: Symptom::Jitter, ..finding });
     }
 }
@@ -159,8 +159,10 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     if last.extra_seconds > 2.0 * first.extra_seconds { Symptom::Bandwidth } else { Symptom::Latency }
 }
 
-/// Brings findings into the order of their weight, and puts those that several modes agree on together.
-pub(super) fn order(findings: &mut Vec<Finding>) {
+/// Brings findings into the order of their weight, and puts those that several modes agree on together: with the size of
+/// the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.
+pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
+    let is_of_two = |finding: &Finding| matches!(finding.symptom, Symptom::Duplex | Symptom::Noise);
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings.drain(..) {
         let is_same = |other: &&mut Finding| {
@@ -170,11 +172,11 @@ pub(super) fn order(findings: &mut Vec<Finding>) {
         match merged.iter_mut().find(is_same) {
             None => merged.push(finding),
             Some(other) => {
-                let modes = [other.modes.clone(), finding.modes.clone()].concat();
-                if finding.ratio > other.ratio {
+                let of_both = [other.modes.clone(), finding.modes.clone()].concat();
+                if (is_of_two(&finding), finding.ratio) > (is_of_two(other), other.ratio) {
                     *other = finding;
                 }
-                other.modes = modes;
+                other.modes = modes.iter().copied().filter(|mode| of_both.contains(mode)).collect();
             }
         }
     }
@@ -182,4 +184,86 @@ pub(super) fn order(findings: &mut Vec<Finding>) {
     let weight = |finding: &Finding| finding.cells.of.max(1) as f64 * finding.ratio.ln();
     merged.sort_by(|a, b| (a.kind == Kind::Link).cmp(&(b.kind == Kind::Link)).then(weight(b).total_cmp(&weight(a))));
     *findings = merged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(length: u64, extra_seconds: f64) -> AtLength {
+        AtLength { length: Bytes(length), ratio: 1.5, usual_seconds: 1e-6, extra_seconds, is_meant: true }
+    }
+
+    fn of(kind: Kind, host: &str, symptom: Symptom, mode: Mode, ratio: f64) -> Finding {
+        Finding {
+            kind,
+            hosts: vec![host.to_owned()],
+            rank: None,
+            direction: Direction::Both,
+            symptom,
+            modes: vec![mode],
+            lengths: (Bytes(0), Bytes(64)),
+            ratio,
+            extra_seconds: 1e-6,
+            confidence: 0.999,
+            cells: Agreement { slow: 10, of: 10 },
+            retest: None,
+            curve: vec![],
+        }
+    }
+
+    #[test]
+    fn time_that_grows_with_the_length_is_bandwidth() {
+        assert_eq!(symptom(&[at(0, 1e-6), at(64, 1e-6), at(1 << 20, 1.9e-6)]), Symptom::Latency);
+        assert_eq!(symptom(&[at(0, 1e-6), at(64, 1e-6), at(1 << 20, 2.1e-6)]), Symptom::Bandwidth);
+        assert_eq!(symptom(&[at(8192, 1e-6)]), Symptom::Latency);
+        assert_eq!(symptom(&[at(8193, 1e-6)]), Symptom::Bandwidth);
+        assert_eq!(symptom(&[]), Symptom::Latency);
+    }
+
+    #[test]
+    fn modes_that_agree_are_one_finding_in_the_order_of_the_runs() {
+        let modes = [Mode::OneToOne, Mode::AsyncOneToOne, Mode::Noise];
+        let merged = |mut findings: Vec<Finding>| {
+            order(&mut findings, &modes);
+            findings
+                .into_iter()
+                .map(|found| (found.hosts[0].clone(), found.symptom, found.modes, found.ratio))
+                .collect::<Vec<_>>()
+        };
+        let node = |symptom, mode, ratio| of(Kind::Node, "a", symptom, mode, ratio);
+        // The size of the largest.
+        assert_eq!(
+            merged(vec![node(Symptom::Latency, Mode::Noise, 1.5), node(Symptom::Bandwidth, Mode::OneToOne, 2.0)]),
+            [("a".to_owned(), Symptom::Bandwidth, vec![Mode::OneToOne, Mode::Noise], 2.0)]
+        );
+        // What two modes say together stays, whichever comes first.
+        let [plain, duplex] =
+            [node(Symptom::Bandwidth, Mode::Noise, 2.0), node(Symptom::Duplex, Mode::AsyncOneToOne, 1.5)];
+        for both in [vec![plain.clone(), duplex.clone()], vec![duplex, plain.clone()]] {
+            let expected = ("a".to_owned(), Symptom::Duplex, vec![Mode::AsyncOneToOne, Mode::Noise], 1.5);
+            assert_eq!(merged(both), [expected]);
+        }
+        // Scatter is something else, and so is another host.
+        let jitter = node(Symptom::Jitter, Mode::OneToOne, 3.0);
+        let other = of(Kind::Node, "b", Symptom::Bandwidth, Mode::OneToOne, 1.1);
+        assert_eq!(merged(vec![jitter, plain, other]).len(), 3);
+    }
+
+    #[test]
+    fn what_slows_more_comes_first_and_links_come_last() {
+        let mut findings = vec![
+            of(Kind::Link, "link", Symptom::Latency, Mode::Put, 9.0),
+            of(Kind::Node, "little", Symptom::Latency, Mode::Put, 1.1),
+            of(Kind::Group, "much", Symptom::Latency, Mode::Put, 1.5),
+        ];
+        // As large, but of more pairs.
+        findings.push(Finding {
+            cells: Agreement { slow: 30, of: 30 },
+            ..of(Kind::Node, "many", Symptom::Latency, Mode::Put, 1.5)
+        });
+        order(&mut findings, &[Mode::Put]);
+        let names: Vec<&str> = findings.iter().map(|found| &*found.hosts[0]).collect();
+        assert_eq!(names, ["many", "much", "little", "link"]);
+    }
 }

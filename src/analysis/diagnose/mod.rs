@@ -42,7 +42,7 @@ use crate::{
     plan::Mode,
     record::{BoxError, Run, State, Statistic},
     stats::median_of,
-    units::Bytes,
+    units::{Bytes, counted, hostlist},
 };
 
 /// What is slow.
@@ -159,7 +159,7 @@ pub struct Diagnosis {
     pub runs: Vec<Judged>,
     /// Names of hosts, `[host]`, of the first run.
     pub hosts: Vec<String>,
-    /// The group of every host, `[host]`; the largest group first.
+    /// The group of every host, `[host]`; the largest group first, unless somebody named them.
     pub group: Vec<usize>,
     /// By weight.
     pub findings: Vec<Finding>,
@@ -193,7 +193,9 @@ const MOST_NOISE: f64 = 0.35;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiagnoseError {
     /// Runs of different hosts.
-    #[error("the runs are not of the same hosts: {0} and {1}; diagnose them one by one, or use `compare`")]
+    #[error(
+        "the runs are not of the same hosts in the same order: {0}, and {1}; diagnose them one by one, or use `compare`"
+    )]
     DifferentHosts(String, String),
     /// No median.
     #[error("the run has no median")]
@@ -202,6 +204,7 @@ pub enum DiagnoseError {
 
 /// Judges runs of the same hosts together.
 pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxError> {
+    runs.iter().try_for_each(|run| same_hosts(runs[0], *run))?;
     let names = runs[0].header().hosts.names().to_vec();
     let mut diagnosis = Diagnosis {
         runs: Vec::new(),
@@ -220,7 +223,6 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         if !run.statistics().contains(&Statistic::Median) {
             return Err(DiagnoseError::NoMedian.into());
         }
-        same_hosts(runs[0], *run)?;
         if let Some(reason) = unusable(*run)? {
             diagnosis.invalid.push(reason);
             times.push(None);
@@ -234,14 +236,18 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         contrast::judge(runs, &times, &group, confidence, &mut diagnosis);
         diagnosis.group = group;
     }
-    findings::order(&mut diagnosis.findings);
+    let modes: Vec<Mode> = runs.iter().map(|run| run.header().mode).collect();
+    findings::order(&mut diagnosis.findings, &modes);
     Ok(diagnosis)
 }
 
 fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {
     let name = |run: &dyn Run| {
         let hosts = &run.header().hosts;
-        format!("{} on {}", run.header().mode, crate::units::counted(hosts.count(), "host"))
+        let mut names = hosts.names().to_vec();
+        names.sort_unstable();
+        let names = hostlist::compress(&names);
+        format!("{} on {names} ({})", run.header().mode, counted(hosts.count(), "host"))
     };
     match first.header().hosts.names() == other.header().hosts.names() {
         true => Ok(()),
@@ -256,7 +262,7 @@ fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
         return Ok(Some(format!("{mode}: no message length is finished yet")));
     }
     if hosts < LEAST_HOSTS {
-        let hosts = crate::units::counted(hosts, "host");
+        let hosts = counted(hosts, "host");
         return Ok(Some(format!("{mode}: {hosts}; it takes {LEAST_HOSTS} to say which one is different")));
     }
     if run.header().item("timing") == Some("clock") {
@@ -273,6 +279,18 @@ fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
         }
     }
     Ok(None)
+}
+
+/// Why hosts and links that are slow both ways cannot be told. `measured`: the share of the pairs.
+fn not_understood(mode: Mode, measured: f64) -> String {
+    let what = "what is slow both ways cannot be told from what is far";
+    match (100.0 * measured).round() {
+        100.0 => format!("{mode}: no groups of hosts explain the times: {what}; name the switches with --topology"),
+        percent => format!(
+            "{mode}: only {percent} % of the pairs were measured: {what}; measure more rounds, or name the switches with \
+             --topology"
+        ),
+    }
 }
 
 /// Judges ranks, times and scatter of one run; returns its times by hosts and the group of every host.
@@ -292,22 +310,21 @@ fn judge_run(
     let pairs = (hosts * (hosts - 1)) as f64 / 2.0;
     let measured = folded.mean.iter().map(|mean| mean.upper().count() as f64 / pairs).fold(0.0, f64::max);
     diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: folded.lengths.clone(), noise, measured });
-    let percent = |share: f64| (100.0 * share).round();
     if noise > MOST_NOISE {
-        diagnosis.invalid.push(format!("{mode}: pairs scatter by {} %: too noisy to be judged", percent(noise)));
+        let percent = (100.0 * noise).round();
+        diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
     } else {
         if !fit.is_understood {
-            diagnosis.invalid.push(format!(
-                "{mode}: only {} % of the pairs were measured: what is slow both ways cannot be told from what is far; \
-                 measure more rounds, or name the switches with --topology",
-                percent(measured)
-            ));
+            diagnosis.invalid.push(not_understood(mode, measured));
         }
         diagnosis.findings.extend(findings::of_times(run, &folded, &judgement)?);
     }
     if let Some(scatter) = Folded::read_scatter(run, &is_left_out)? {
-        let judgement = accuse::judge(scatter, Some(&fit.group), confidence, Floors::OF_SCATTER);
-        findings::add_jitter(mode, &folded, &judgement, diagnosis);
+        let judgement = accuse::judge(scatter.clone(), Some(&fit.group), confidence, Floors::OF_SCATTER);
+        findings::add_jitter(mode, &scatter, &judgement, diagnosis);
     }
     Ok((folded, judgement.fit.group))
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,9 @@ const MANY_SMALL: usize = 8;
 /// Least difference of a way between groups from those inside them.
 const LEAST_STEP: f64 = 0.02;
 
+/// Of every so many lengths, one must show that there is a way between two groups: latencies differ more than bandwidths.
+const SHOWING: usize = 3;
+
 /// Effects of groups, `[length]`; `None` where there are too few groups to tell: with two, a slow way of one is a slow
 /// way of the other.
 pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
@@ -28,11 +31,12 @@ pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
         return None;
     }
     let members = members(&fit.group, fit.groups);
+    let is_way = ways(fit);
     Some(
         (0..fit.lengths.len())
             .map(|length| {
                 let of = &fit.lengths[length];
-                let common = two_way(&of.block, fit.groups);
+                let common = two_way(&of.block, fit.groups, &is_way);
                 let side: Vec<f64> = members
                     .iter()
                     .map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()))
@@ -76,20 +80,28 @@ pub fn polished(fit: &Fit) -> Option<Vec<Vec<f64>>> {
     (groups >= MANY_SMALL).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
 }
 
+/// Whether there is a way between two groups, `[group * groups + group]`, with which others can be compared: two parts of
+/// what is one group in truth have none.
+fn ways(fit: &Fit) -> Vec<bool> {
+    let groups = fit.groups;
+    let shows = |block: &[f64], h: usize, k: usize| {
+        let inside = median(&mut [block[h * groups + h], block[k * groups + k]]);
+        inside.is_nan() || block[h * groups + k] > inside + LEAST_STEP
+    };
+    let pairs = (0..groups * groups).map(|pair| (pair / groups, pair % groups));
+    let showing = pairs.map(|(h, k)| fit.lengths.iter().filter(|of| shows(&of.block, h, k)).count());
+    showing.map(|count| SHOWING * count >= fit.lengths.len()).collect()
+}
+
 /// By how much the way from each group to others is slower than those of other groups, `[group]`.
 ///
 /// Toward each other group, the group is compared with the slowest of the rest (the second slowest where there are
 /// many, because another one may be at fault as well): what is no farther than others are from each other is not at fault,
 /// however near its neighbours are. The middle over those other groups counts.
-fn two_way(block: &[f64], groups: usize) -> Vec<f64> {
-    // Two parts of what is one group in truth have no way between them that others could be compared with.
-    let is_way = |h: usize, k: usize| {
-        let inside = median(&mut [block[h * groups + h], block[k * groups + k]]);
-        inside.is_nan() || block[h * groups + k] > inside + LEAST_STEP
-    };
+fn two_way(block: &[f64], groups: usize, is_way: &[bool]) -> Vec<f64> {
     let skipped = usize::from(groups >= MANY_GROUPS);
     let beyond = |g: usize, k: usize| {
-        let others = (0..groups).filter(|h| *h != g && *h != k && is_way(*h, k));
+        let others = (0..groups).filter(|h| *h != g && *h != k && is_way[*h * groups + k]);
         let mut ways: Vec<f64> = others.map(|h| block[h * groups + k]).filter(|way| !way.is_nan()).collect();
         ways.sort_unstable_by(|a, b| b.total_cmp(a));
         ways.get(skipped.min(ways.len().saturating_sub(1))).map_or(f64::NAN, |way| block[g * groups + k] - way)

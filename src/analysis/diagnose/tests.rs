@@ -1,0 +1,214 @@
+//! The detector's stages, on synthetic runs.
+
+use super::{accuse::Suspicion, *};
+use crate::{
+    measure::{
+        StopRequest, measure,
+        synthetic::{self, Fault, Machine, Synthetic},
+    },
+    plan::{Config, Plan, Schedule, Sweep, Timing},
+    record::{Header, MemoryRun, Provenance, Retest, Sink},
+};
+
+/// Three lengths on this machine, on synchronised clocks.
+fn run(machine: Machine, mode: Mode) -> MemoryRun {
+    let sweep = Sweep::list(&[0, 4096, 1 << 20].map(Bytes)).unwrap();
+    let schedule = Schedule::Disjoint;
+    let config =
+        Config { iterations: 15, timing: Timing::Clock, modes: vec![mode], sweep, schedule, ..Config::default() };
+    let plan = Plan::all(&config, &machine.hosts).unwrap().remove(0);
+    let mut measured = MemoryRun::new(Header::of(&plan, Provenance::default()));
+    measure(&plan, &mut Synthetic::new(machine), Some(&mut measured), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+    // Without its re-tests.
+    let mut run = MemoryRun::new(measured.header().clone());
+    (0..3).for_each(|index| run.push(measured.lengths()[index], measured.cells(index).to_vec()));
+    run
+}
+
+fn slower(host: usize, direction: synthetic::Direction, times: f64) -> Fault {
+    Fault::Host { host, direction, symptom: synthetic::Symptom::Slower(times) }
+}
+
+fn machine() -> Machine {
+    Machine::leaf_spine(10, 1, 1)
+}
+
+fn folded(run: &MemoryRun) -> Folded {
+    Folded::read(run, Statistic::Median, &vec![false; run.ranks()]).unwrap()
+}
+
+fn judgement(run: &MemoryRun) -> accuse::Judgement {
+    accuse::judge(folded(run), None, 0.99, Floors::OF_TIMES)
+}
+
+fn suspicion(kind: Kind, hosts: &[usize], direction: Direction) -> Suspicion {
+    Suspicion { kind, hosts: hosts.to_vec(), direction, effect: 0.5, range: (0, 2), doubt: 0.0 }
+}
+
+fn diagnosed(runs: &[&MemoryRun]) -> Diagnosis {
+    let runs: Vec<&dyn Run> = runs.iter().map(|run| *run as &dyn Run).collect();
+    diagnose(&runs, &Options { confidence: 0.99, groups: None }).unwrap()
+}
+
+#[test]
+fn a_suspicion_is_about_the_pairs_on_its_way() {
+    let judgement = judgement(&run(machine(), Mode::OneToOne));
+    let pairs = |kind, hosts: &[usize], direction| judgement.pairs(&suspicion(kind, hosts, direction));
+    let all = pairs(Kind::Node, &[3], Direction::Both);
+    assert_eq!((all.len(), all.contains(&(3, 0)), all.contains(&(0, 3))), (18, true, true));
+    assert!(pairs(Kind::Node, &[3], Direction::Send).iter().all(|(from, _)| *from == 3));
+    assert!(pairs(Kind::Node, &[3], Direction::Receive).iter().all(|(_, to)| *to == 3));
+    assert_eq!(pairs(Kind::Link, &[3, 5], Direction::Send), [(3, 5)]);
+    assert_eq!(pairs(Kind::Link, &[3, 5], Direction::Both), [(3, 5), (5, 3)]);
+    // Not among its members.
+    let of_group = pairs(Kind::Group, &[0, 1, 2], Direction::Both);
+    assert_eq!((of_group.len(), of_group.contains(&(0, 1))), (2 * 3 * 7, false));
+    assert_eq!(pairs(Kind::Group, &[0, 1, 2], Direction::Receive).len(), 3 * 7);
+}
+
+#[test]
+fn cells_that_are_slow_by_half_of_it_agree() {
+    let link =
+        Fault::Link { hosts: (6, 2), direction: synthetic::Direction::Both, symptom: synthetic::Symptom::Slower(0.4) };
+    let judgement =
+        judgement(&run(machine().with(slower(6, synthetic::Direction::Both, 1.6)).with(link), Mode::OneToOne));
+    let [found] = &judgement.suspicions[..] else { panic!("{:?}", judgement.suspicions) };
+    assert_eq!(
+        (found.kind, &found.hosts[..], found.direction, found.range),
+        (Kind::Node, &[6][..], Direction::Both, (0, 2))
+    );
+    assert!((found.effect - 1.6f64.ln()).abs() < 0.02, "{}", found.effect);
+    // One partner is near for some reason.
+    assert_eq!(judgement.agreement(found), Agreement { slow: 16, of: 18 });
+    assert!((judgement.effect_at(found, 1) - 1.6f64.ln()).abs() < 0.03);
+    assert!((judgement.excess(found, 1, 6, 4) - 1.6f64.ln()).abs() < 0.05);
+    // A pair elsewhere takes what it takes.
+    assert!(judgement.usual_without(found, 1, 6, 4).abs() < 0.05);
+}
+
+#[test]
+fn hosts_that_are_not_slow_among_each_other_are_a_group() {
+    // Ten hosts of which three are slow toward the others only.
+    let mut apart = Machine::leaf_spine(12, 4, 1);
+    apart.latency = [0.4e-6, 1.2e-6, 1.2e-6];
+    let fault =
+        Fault::Leaf { leaf: 2, direction: synthetic::Direction::Both, symptom: synthetic::Symptom::Slower(1.5) };
+    let run = run(apart.with(fault), Mode::OneToOne);
+    let known: Vec<usize> = vec![0; 12];
+    let judgement = accuse::judge(folded(&run), Some(&known), 0.99, Floors::OF_TIMES);
+    let [found] = &judgement.suspicions[..] else { panic!("{:?}", judgement.suspicions) };
+    assert_eq!((found.kind, &found.hosts[..]), (Kind::Group, &[6, 7, 8][..]));
+    assert!(found.doubt < 0.01);
+}
+
+#[test]
+fn three_numbers_tell_faults_from_contention() {
+    let link =
+        Fault::Link { hosts: (2, 7), direction: synthetic::Direction::Send, symptom: synthetic::Symptom::Slower(2.0) };
+    let slow = run(machine().with(link), Mode::OneToOne);
+    let verdict = |(source, destination): (usize, usize), second: f64, alone: f64| {
+        let mut run = slow.clone();
+        for index in 0..3 {
+            let first = run.cells(index)[source * 10 + destination].summary.median;
+            let retest = Retest { source, destination, first, second: second * first, alone: alone * first };
+            run.write_retests(index, &[retest]).unwrap();
+        }
+        let (folded, judgement) = (folded(&run), judgement(&run));
+        let [found] = &judgement.suspicions[..] else { panic!("{:?}", judgement.suspicions) };
+        let verdict = retests::verdict(&run, &folded, &judgement, found).unwrap();
+        (verdict, findings::of_times(&run, &folded, &judgement).unwrap().len())
+    };
+    assert_eq!(verdict((2, 7), 1.0, 1.0), (Some(RetestVerdict::Confirmed), 1));
+    assert_eq!(verdict((2, 7), 0.5, 0.9), (Some(RetestVerdict::Confirmed), 1));
+    assert_eq!(verdict((2, 7), 1.0, 0.5), (Some(RetestVerdict::Contention), 1));
+    assert_eq!(verdict((2, 7), 0.5, 0.5), (Some(RetestVerdict::Transient), 0));
+    assert_eq!(verdict((7, 2), 1.0, 1.0), (None, 1));
+    assert_eq!(verdict((2, 7), f64::NAN, f64::NAN), (None, 1));
+}
+
+#[test]
+fn twins_are_modes_that_differ_in_one_thing() {
+    let runs = [Mode::Noise, Mode::Put, Mode::OneToOne, Mode::AsyncOneToOne].map(|mode| run(machine(), mode));
+    let twins = |numbers: &[usize]| {
+        let runs: Vec<&dyn Run> = numbers.iter().map(|number| &runs[*number] as &dyn Run).collect();
+        contrast::twins(&runs).collect::<Vec<_>>()
+    };
+    assert_eq!(twins(&[0, 1, 2, 3]), [(2, 3, Symptom::Duplex), (3, 0, Symptom::Noise)]);
+    assert_eq!(twins(&[2, 3]), [(0, 1, Symptom::Duplex)]);
+    assert_eq!(twins(&[0, 1, 2]), []);
+}
+
+#[test]
+fn who_is_named_by_the_quiet_mode_is_not_named_again() {
+    let [healthy, slow] = [machine(), machine().with(slower(4, synthetic::Direction::Both, 1.4))];
+    let worse = machine().with(slower(4, synthetic::Direction::Both, 2.0));
+    let symptoms = |runs: &[&MemoryRun]| {
+        let found = diagnosed(runs).findings;
+        found.iter().map(|found| (found.hosts[0].clone(), found.symptom, found.modes.clone())).collect::<Vec<_>>()
+    };
+    let quiet = [&healthy, &slow].map(|machine| run(machine.clone(), Mode::OneToOne));
+    let other = run(worse, Mode::AsyncOneToOne);
+    let both = vec![Mode::OneToOne, Mode::AsyncOneToOne];
+    assert_eq!(symptoms(&[&quiet[1], &other]), [("node005".to_owned(), Symptom::Bandwidth, both)]);
+    assert_eq!(symptoms(&[&quiet[0], &other]), [("node005".to_owned(), Symptom::Duplex, vec![Mode::AsyncOneToOne])]);
+}
+
+#[test]
+fn ranks_are_compared_with_those_beside_them() {
+    let fault =
+        Fault::Rank { rank: 7, direction: synthetic::Direction::Send, symptom: synthetic::Symptom::Slower(1.3) };
+    let of_host = slower(1, synthetic::Direction::Both, 2.0);
+    let run = run(Machine::leaf_spine(5, 1, 2).with(fault).with(of_host), Mode::OneToOne);
+    let mut diagnosis = diagnosed(&[&run]);
+    diagnosis.findings.clear();
+    let is_slow = ranks::judge(&run, 0.99, &mut diagnosis).unwrap();
+    // The ranks of the slow host are alike.
+    assert_eq!((0..10).filter(|rank| is_slow[*rank]).collect::<Vec<_>>(), [7]);
+    let [found] = &diagnosis.findings[..] else { panic!("{:?}", diagnosis.findings) };
+    assert_eq!((found.kind, found.rank, found.direction), (Kind::Rank, Some(7), Direction::Send));
+    assert_eq!((&*found.hosts[0], found.cells), ("node004", Agreement { slow: 3, of: 3 }));
+    assert!((found.ratio - 1.3).abs() < 0.03, "{}", found.ratio);
+    // One rank on every host: nobody beside it.
+    let alone = self::run(machine(), Mode::OneToOne);
+    assert_eq!(ranks::judge(&alone, 0.99, &mut diagnosis).unwrap(), [false; 10]);
+}
+
+#[test]
+fn verdicts_follow_findings_first() {
+    let mut diagnosis = diagnosed(&[&run(machine(), Mode::OneToOne)]);
+    assert_eq!(diagnosis.verdict(), "healthy");
+    diagnosis.invalid.push("put: why".to_owned());
+    assert_eq!(diagnosis.verdict(), "invalid");
+    let slow = diagnosed(&[&run(machine().with(slower(4, synthetic::Direction::Send, 2.0)), Mode::OneToOne)]);
+    diagnosis.findings = slow.findings;
+    assert_eq!(diagnosis.verdict(), "findings");
+}
+
+#[test]
+fn reasons_say_what_is_the_matter() {
+    assert!(not_understood(Mode::Put, 0.25).starts_with("put: only 25 % of the pairs were measured: "));
+    assert!(!not_understood(Mode::Put, 1.0).contains('%'));
+    let [small, empty] = [Machine::leaf_spine(3, 1, 1), machine()].map(|machine| run(machine, Mode::Get));
+    let empty = MemoryRun::new(empty.header().clone());
+    assert_eq!(unusable(&small).unwrap().unwrap(), "get: 3 hosts; it takes 4 to say which one is different");
+    assert_eq!(unusable(&empty).unwrap().unwrap(), "get: no message length is finished yet");
+    assert_eq!(unusable(&run(machine(), Mode::Get)).unwrap(), None);
+    assert_eq!(diagnosed(&[&small, &empty][..1]).invalid.len(), 1);
+}
+
+#[test]
+fn runs_without_a_median_and_of_other_hosts_are_refused() {
+    let one = run(machine(), Mode::OneToOne);
+    let min = MemoryRun::with_statistics(one.header().clone(), vec![Statistic::Min]);
+    let other = run(Machine::leaf_spine(8, 1, 1), Mode::Put);
+    let error = |runs: &[&dyn Run]| {
+        let error = diagnose(runs, &Options { confidence: 0.99, groups: None }).unwrap_err();
+        error.downcast::<DiagnoseError>().map(|error| *error).unwrap()
+    };
+    assert_eq!(error(&[&min]), DiagnoseError::NoMedian);
+    let named = DiagnoseError::DifferentHosts(
+        "one_to_one on node[001-010] (10 hosts)".to_owned(),
+        "put on node[001-008] (8 hosts)".to_owned(),
+    );
+    assert_eq!(error(&[&one, &one, &other]), named);
+}

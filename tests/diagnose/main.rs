@@ -1,0 +1,15 @@
+//! `diagnose`: what it names of planted faults, what it refuses to judge, how seldom it makes something up, and what it
+//! prints, by the real program.
+
+mod bed;
+mod faults;
+#[path = "../common/golden.rs"]
+mod golden;
+mod healthy;
+#[path = "../common/drawn.rs"]
+mod machine;
+mod modes;
+mod program;
+mod retests;
+mod text;
+mod unfit;

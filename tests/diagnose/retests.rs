@@ -1,0 +1,99 @@
+//! Pairs that were measured again.
+
+use netmatrix::{
+    exit,
+    measure::synthetic::{
+        Direction::{Both, Send},
+        Fault, Machine,
+        Symptom::Slower,
+    },
+    plan::{Config, Mode, Schedule},
+    record::{MemoryRun, Retest, Run, Sink},
+};
+use serde_json::Value;
+
+use crate::bed::{Place, changed, config, diagnosed, named, only, run_of};
+
+/// What the machine gives with room for re-tests, but without any.
+fn run(machine: &Machine) -> MemoryRun {
+    let config = Config { schedule: Schedule::Disjoint, retest: 1, ..config() };
+    changed(&run_of(machine, &config, Mode::OneToOne), |_, _, _, _| {})
+}
+
+/// A link that is twice as slow as others.
+fn slow_link() -> MemoryRun {
+    run(&Machine::leaf_spine(16, 1, 1).with(Fault::Link { hosts: (2, 9), direction: Send, symptom: Slower(2.0) }))
+}
+
+/// The run with re-tests of this pair at every length: so many times the first value.
+fn retested(run: &MemoryRun, (source, destination): (usize, usize), second: f64, alone: f64) -> MemoryRun {
+    let mut run = run.clone();
+    for index in 0..run.lengths().len() {
+        let first = run.cells(index)[source * run.ranks() + destination].summary.median;
+        let retest = Retest { source, destination, first, second: second * first, alone: alone * first };
+        run.write_retests(index, &[retest]).unwrap();
+    }
+    run
+}
+
+fn verdict(document: &Value) -> &Value {
+    &only(document)["retest"]
+}
+
+#[test]
+fn without_retests_there_is_no_verdict() {
+    assert!(verdict(&diagnosed(&slow_link(), exit::FINDINGS)).is_null());
+    // Of other pairs, or of the other direction.
+    for pair in [(3, 4), (9, 2)] {
+        assert!(verdict(&diagnosed(&retested(&slow_link(), pair, 0.5, 0.5), exit::FINDINGS)).is_null());
+    }
+}
+
+#[test]
+fn a_link_that_is_slow_alone_is_confirmed() {
+    let document = diagnosed(&retested(&slow_link(), (2, 9), 1.0, 1.0), exit::FINDINGS);
+    assert_eq!(verdict(&document), "confirmed");
+    let explanation = only(&document)["explanation"].as_str().unwrap();
+    assert!(explanation.contains("re-measured alone: confirmed"), "{explanation}");
+    // Slow alone, though by chance not among others.
+    assert_eq!(verdict(&diagnosed(&retested(&slow_link(), (2, 9), 0.5, 1.0), exit::FINDINGS)), "confirmed");
+}
+
+#[test]
+fn a_link_that_is_slow_among_others_only_is_contention() {
+    let document = diagnosed(&retested(&slow_link(), (2, 9), 1.0, 0.5), exit::FINDINGS);
+    assert_eq!(verdict(&document), "contention");
+    let finding = only(&document);
+    assert_eq!(named(finding), "link node003 node010 send bandwidth");
+    assert!(finding["next_check"].as_str().unwrap().contains("routing"), "{finding:#}");
+    let text = Place::with(&[("network", &retested(&slow_link(), (2, 9), 1.0, 0.5))]).diagnose("network");
+    assert!(text.ends(exit::FINDINGS).contains("contention"));
+}
+
+#[test]
+fn a_link_that_was_slow_once_is_not_reported() {
+    let document = diagnosed(&retested(&slow_link(), (2, 9), 0.5, 0.5), exit::SUCCESS);
+    assert_eq!(document["verdict"], "healthy");
+}
+
+#[test]
+fn a_host_that_was_slow_for_a_while_is_reported() {
+    let fault = Fault::Host { host: 2, direction: Both, symptom: Slower(1.5) };
+    let slow = run(&Machine::leaf_spine(16, 1, 1).with(fault));
+    let document = diagnosed(&retested(&slow, (2, 9), 1.0 / 1.5, 1.0 / 1.5), exit::FINDINGS);
+    assert_eq!((&*named(only(&document)), verdict(&document)), ("node node003 both bandwidth", &"transient".into()));
+}
+
+#[test]
+fn a_measurement_of_disjoint_pairs_confirms_what_it_finds() {
+    let config = Config { schedule: Schedule::Disjoint, ..config() };
+    let link = Fault::Link { hosts: (2, 9), direction: Both, symptom: Slower(2.0) };
+    let host = Fault::Host { host: 5, direction: Both, symptom: Slower(1.5) };
+    for (fault, name) in [(link, "link node003 node010"), (host, "node node006")] {
+        let run = run_of(&Machine::leaf_spine(16, 1, 1).with(fault), &config, Mode::OneToOne);
+        assert!(!run.retests(0).unwrap().is_empty());
+        let document = diagnosed(&run, exit::FINDINGS);
+        assert_eq!(named(only(&document)), format!("{name} both bandwidth"));
+        assert_eq!(verdict(&document), "confirmed");
+    }
+}

@@ -1,0 +1,147 @@
+//! Measurements that cannot be judged, in full or at all, and files that cannot be read.
+
+use std::fs;
+
+use netmatrix::{
+    exit,
+    measure::synthetic::{
+        Direction::{Both, Receive},
+        Fault, Machine,
+        Symptom::Slower,
+    },
+    plan::{Config, Mode},
+    record::{Cell, MemoryRun, Run, State},
+};
+use serde_json::json;
+
+use crate::bed::{Place, changed, config, diagnosed, is_near, named, only, run, run_of, shuffled};
+
+/// The run must be invalid for a reason with these words, in text and in JSON.
+#[track_caller]
+fn is_invalid(run: &MemoryRun, words: &[&str]) {
+    let place = Place::with(&[("network", run)]);
+    let document = place.diagnose("network --format json");
+    assert_eq!(document.code, i32::from(exit::FILES), "{}{}", document.stdout, document.stderr);
+    let document: serde_json::Value = serde_json::from_str(&document.stdout).unwrap();
+    assert_eq!((&document["verdict"], &document["findings"]), (&json!("invalid"), &json!([])));
+    let [reason] = &document["invalid"].as_array().unwrap()[..] else { panic!("{document:#}") };
+    let reason = reason.as_str().unwrap();
+    let text = place.diagnose("network");
+    assert_eq!(text.code, i32::from(exit::FILES));
+    let text = text.stdout;
+    assert!(text.starts_with("INVALID: this measurement of "), "{text}");
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in words {
+        assert!(reason.contains(word) && joined.contains(word), "`{word}` is not in: {reason}\n{text}");
+    }
+}
+
+#[test]
+fn of_fewer_than_four_hosts_nobody_can_say_which_one_is_different() {
+    let fault = Fault::Host { host: 0, direction: Both, symptom: Slower(2.0) };
+    is_invalid(&run(&Machine::leaf_spine(3, 1, 1).with(fault)), &["one_to_one: 3 hosts", "4"]);
+    is_invalid(&run(&Machine::leaf_spine(1, 1, 4)), &["one_to_one: 1 host;"]);
+}
+
+#[test]
+fn without_a_finished_length_there_is_nothing_to_judge() {
+    let empty = MemoryRun::new(run(&shuffled(8, 1)).header().clone());
+    is_invalid(&empty, &["one_to_one: no message length is finished yet"]);
+}
+
+#[test]
+fn an_unfinished_run_is_judged_by_what_is_there() {
+    let fault = Fault::Host { host: 3, direction: Both, symptom: Slower(1.5) };
+    let whole = run(&Machine::leaf_spine(16, 1, 1).with(fault));
+    let mut part = MemoryRun::new(whole.header().clone());
+    (0..2).for_each(|index| part.push(whole.lengths()[index], whole.cells(index).to_vec()));
+    let ended = Place::with(&[("network", &part)]).diagnose("network");
+    assert_eq!(ended.code, i32::from(exit::FINDINGS));
+    assert!(ended.stderr.contains("unfinished") || ended.stderr.contains("2 of 5"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("2 lengths from 0 to 256") && ended.stdout.contains("node004"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_scatters_too_much_is_not_judged() {
+    let mut machine = shuffled(16, 1);
+    machine.noise.sigma = 2.0;
+    is_invalid(&run(&machine), &["one_to_one: pairs scatter by ", "too noisy"]);
+}
+
+#[test]
+fn clocks_that_were_off_are_told() {
+    let healthy = run(&shuffled(16, 1));
+    let off = |share: usize| {
+        changed(&healthy, |_, from, to, cell| {
+            if from != to && (from * 16 + to) % 10 < share {
+                *cell = Cell { state: State::ClockBound, clock_bound: Some(1e-3), ..*cell };
+            }
+        })
+    };
+    is_invalid(&off(5), &["one_to_one: in ", " % of the cells the clocks were off by more than the value"]);
+    // A few do not matter.
+    assert_eq!(diagnosed(&off(1), exit::SUCCESS)["verdict"], "healthy");
+}
+
+#[test]
+fn findings_count_although_a_mode_cannot_be_judged() {
+    let fault = Fault::Host { host: 3, direction: Both, symptom: Slower(1.5) };
+    let machine = Machine::leaf_spine(16, 1, 1).with(fault);
+    let slow = run(&machine);
+    let empty = MemoryRun::new(run_of(&machine, &config(), Mode::Put).header().clone());
+    let ended = Place::with(&[("network", &slow), ("put", &empty)]).diagnose("network put --format json");
+    assert_eq!(ended.code, i32::from(exit::FINDINGS));
+    let document: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["verdict"], "findings");
+    assert_eq!(document["invalid"], json!(["put: no message length is finished yet"]));
+    assert_eq!(named(only(&document)), "node node004 both bandwidth");
+}
+
+#[test]
+fn half_of_the_pairs_are_enough() {
+    let config = Config { sample_rounds: Some(15), ..config() };
+    for (direction, word) in [(Both, "both"), (Receive, "receive")] {
+        let fault = Fault::Host { host: 11, direction, symptom: Slower(1.5) };
+        let run = run_of(&Machine::leaf_spine(32, 1, 1).with(fault), &config, Mode::OneToOne);
+        let ended = Place::with(&[("network", &run)]).diagnose("network --format json");
+        assert_eq!(ended.code, i32::from(exit::FINDINGS), "{}{}", ended.stdout, ended.stderr);
+        let document: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        let measured = document["run"]["measured"].as_f64().unwrap();
+        assert!((0.4..0.55).contains(&measured), "{measured}");
+        let finding = only(&document);
+        assert_eq!(named(finding), format!("node node012 {word} bandwidth"));
+        is_near(&finding["ratio"], 1.5);
+    }
+}
+
+#[test]
+fn cells_that_failed_do_not_hide_a_slow_host() {
+    let fault = Fault::Host { host: 3, direction: Both, symptom: Slower(1.5) };
+    let slow = run(&Machine::leaf_spine(16, 1, 1).with(fault));
+    let holes = changed(&slow, |index, from, to, cell| {
+        if from != to && (from * 7 + to * 3 + index) % 5 == 0 {
+            *cell = Cell::missing(State::TimedOut);
+        }
+    });
+    assert_eq!(named(only(&diagnosed(&holes, exit::FINDINGS))), "node node004 both bandwidth");
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let run = run(&shuffled(8, 1));
+    let place = Place::with(&[("network", &run), ("other", &run)]);
+    place.diagnose("netwrok").fails(exit::FILES, &["netwrok", "network` meant?"]);
+    place.diagnose("network other missing").fails(exit::FILES, &["missing"]);
+    let median = place.path().join("network_median.nc");
+    let whole = fs::read(&median).unwrap();
+    for damaged in [&whole[..whole.len() / 2], &whole[..40], b"hello".as_slice()] {
+        fs::write(&median, damaged).unwrap();
+        let ended = place.diagnose("network");
+        assert_eq!(ended.code, i32::from(exit::FILES), "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("network_median.nc"), "{}", ended.stderr);
+        assert!(ended.stdout.is_empty() && !ended.stderr.contains("panicked"), "{}{}", ended.stdout, ended.stderr);
+    }
+    fs::remove_file(&median).unwrap();
+    place.diagnose("network").fails(exit::FILES, &["`network` has no median", "average"]);
+    place.diagnose("other network").fails(exit::FILES, &["`network` has no median"]);
+}
