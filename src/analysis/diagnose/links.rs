@@ -335,3 +335,6 @@ fn combine(
         (None, None) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
