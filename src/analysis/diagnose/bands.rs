@@ -120,7 +120,9 @@ mod tests {
     #[test]
     fn lengths_are_shared_among_at_most_three_bands() {
         let mean = |count: usize| (0..count).map(|length| symmetric(5, |_, _| length as f64)).collect::<Vec<_>>();
-        for (count, expected) in [(1, vec![0.0]), (2, vec![0.0, 1.0]), (3, vec![0.0, 1.0, 2.0]), (6, vec![0.5, 2.5, 4.5])] {
+        for (count, expected) in
+            [(1, vec![0.0]), (2, vec![0.0, 1.0]), (3, vec![0.0, 1.0, 2.0]), (6, vec![0.5, 2.5, 4.5])]
+        {
             let bands = bands(&mean(count), &vec![square(5, |_, _| 0.0); count]);
             let values: Vec<f64> = bands.iter().map(|band| band.first.at(1, 3)).collect();
             assert_eq!(values, expected);

@@ -288,9 +288,15 @@ mod tests {
 
     #[test]
     fn runs_are_compared_at_the_lengths_that_both_have() {
-        let seconds = |factor: f64| move |length: usize, _: usize, to: usize| factor * ((length + 1) * (to % 3 + 1)) as f64;
+        let seconds =
+            |factor: f64| move |length: usize, _: usize, to: usize| factor * ((length + 1) * (to % 3 + 1)) as f64;
         let other = read(&run(&[64, 512], seconds(1.0)), &EVERYBODY);
-        let own = read(&run(&[8, 64, 4096], |length, from, to| seconds(5.0)(length, from, to) * [1.0, 2.0][usize::from(to % 3 == 0)]), &EVERYBODY);
+        let own = read(
+            &run(&[8, 64, 4096], |length, from, to| {
+                seconds(5.0)(length, from, to) * [1.0, 2.0][usize::from(to % 3 == 0)]
+            }),
+            &EVERYBODY,
+        );
         let relative = own.relative_to(&other).unwrap();
         assert_eq!(relative.lengths, [Bytes(64)]);
         assert_eq!((relative.level[0], relative.one_way.len()), (own.level[1], 1));

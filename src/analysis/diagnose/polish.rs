@@ -257,18 +257,19 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_not_underestimated_although_few_hosts_have_many_effects() {
-        for (hosts, draws) in [(5, 200), (6, 200), (8, 200), (16, 50), (40, 10)] {
+    fn noise_is_found_although_few_hosts_have_many_effects() {
+        // Alternating medians leave many rests next to 0: with few hosts they say too little noise still.
+        for (hosts, draws, least) in [(5, 100, 0.55), (8, 100, 0.7), (16, 40, 0.85), (40, 10, 0.93)] {
             let common = noise_found(draws, |rng| {
                 let mean = symmetric(hosts, |_, _| normal(rng));
                 fit_groups(mean, &vec![0; hosts], 1).noise
             });
-            println!("{hosts} hosts: {common}");
+            assert!((least..1.1).contains(&common), "{hosts} hosts: {common}");
             let side = noise_found(draws, |rng| {
                 let drawn = symmetric(hosts, |_, _| normal(rng));
                 fit_sides(square(hosts, |i, j| if i < j { drawn.at(i, j) } else { -drawn.at(i, j) })).noise
             });
-            println!("{hosts} hosts: side {side}");
+            assert!((0.8..1.1).contains(&side), "{hosts} hosts: {side}");
         }
     }
 

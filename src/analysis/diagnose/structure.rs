@@ -78,7 +78,6 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     let patterns: Vec<spectral::Patterns> = bands.iter().map(spectral::patterns).collect();
     let errors = patterns.iter().zip(&bands).map(|(patterns, band)| patterns.error / band.noise);
     let by_patterns = errors.sum::<f64>() / bands.len() as f64;
-    #[cfg(test)] println!("DBG {} groups {} by_groups {by_groups} by_patterns {by_patterns} {:?}", folded.hosts(), groups, patterns.iter().map(|p| (p.strengths.len(), p.error)).collect::<Vec<_>>());
     if folded.hosts() >= LEAST_HOSTS && by_patterns < CLEARLY_BETTER * by_groups {
         let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
         return Structure { group: everybody, patterns, is_understood: by_patterns < not_understood };

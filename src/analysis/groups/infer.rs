@@ -282,7 +282,8 @@ mod tests {
 
     #[test]
     fn leaves_are_found_whatever_the_order_of_the_hosts() {
-        for (seed, sizes) in [&[8, 8][..], &[20, 5], &[10, 8, 6], &[7, 7, 7, 7], &[30, 4, 4, 4]].into_iter().enumerate() {
+        for (seed, sizes) in [&[8, 8][..], &[20, 5], &[10, 8, 6], &[7, 7, 7, 7], &[30, 4, 4, 4]].into_iter().enumerate()
+        {
             let leaf = leaves(sizes, &mut generator(seed as u64));
             let found = infer(&bands(&leaf, 0.3, 0.04, |_| 0.0, seed as u64));
             assert!(is_same_partition(&found, &leaf), "{sizes:?} {leaf:?} {found:?}");
@@ -291,7 +292,6 @@ mod tests {
             assert!(size.is_sorted_by(|a, b| a >= b), "{size:?}");
         }
     }
-
 
     #[test]
     fn a_slow_host_has_the_shape_of_its_neighbours() {

@@ -116,7 +116,11 @@ mod tests {
         let mut rng = generator(seed);
         let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { step };
         let mut bands: Vec<Band> = (0..2).map(|_| band(leaf.len(), noise, &mut rng, far)).collect();
-        lose_pairs(&mut bands.iter_mut().flat_map(|band| [&mut band.first, &mut band.second]).collect::<Vec<_>>(), missing, &mut rng);
+        lose_pairs(
+            &mut bands.iter_mut().flat_map(|band| [&mut band.first, &mut band.second]).collect::<Vec<_>>(),
+            missing,
+            &mut rng,
+        );
         bands
     }
 

@@ -103,7 +103,9 @@ fn disturbed_cells_are_no_link() {
 fn one_disturbed_length_does_not_hide_a_slow_pair() {
     let slow = slow_both_ways(1.5, 1.5);
     let back = |length, from: usize, to: usize| length == 2 && from.min(to) == 2 && from.max(to) == 7;
-    let link = only(|length, from, to| if back(length, from, to) { seconds(1.0, 1.0, length) } else { slow(length, from, to) });
+    let link = only(
+        |length, from, to| if back(length, from, to) { seconds(1.0, 1.0, length) } else { slow(length, from, to) },
+    );
     assert_eq!((link.pair, link.direction), ((2, 7), Direction::Both));
     assert!(is_near(link.effect, 1.5), "{link:?}");
 }
