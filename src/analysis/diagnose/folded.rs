@@ -293,7 +293,7 @@ mod tests {
         let other = read(&run(&[64, 512], seconds(1.0)), &EVERYBODY);
         let own = read(
             &run(&[8, 64, 4096], |length, from, to| {
-                seconds(5.0)(length, from, to) * [1.0, 2.0][usize::from(to % 3 == 0)]
+                seconds(5.0)(length, from, to) * [1.0, 2.0][usize::from(to.is_multiple_of(3))]
             }),
             &EVERYBODY,
         );

@@ -153,12 +153,11 @@ mod tests {
     #[test]
     fn a_torus_is_predicted_about_as_well_as_noise_allows() {
         let mut rng = generator(1);
-        let hops = torus([4, 4, 2], &mut rng);
-        let band = band(32, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]);
+        let hops = torus([3, 3, 3], &mut rng);
+        let band = band(27, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]);
         let found = patterns(&band);
         assert!(left(&band, &found) < 0.02 * 1.6, "{}", left(&band, &found));
-        let none = error(&without_hosts(&band.second), &DMatrix::zeros(32, 32));
-        assert!(none > 2.0 * found.error, "{none} {}", found.error);
+        assert!(found.strengths.len() >= 5, "{:?}", found.strengths);
     }
 
     #[test]

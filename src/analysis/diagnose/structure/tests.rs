@@ -82,13 +82,11 @@ fn leaves_are_found_although_half_of_the_pairs_are_missing() {
 
 #[test]
 fn a_torus_is_no_groups_but_patterns() {
-    for sides in [[3, 3, 3]] {
-        let mut rng = generator(2);
-        let hops = torus(sides, &mut rng);
-        let found = infer(&folded(hops.len(), &mut rng, |i, j| 0.15 * hops[i][j]));
-        assert_eq!(found.group, vec![0; hops.len()], "{sides:?}");
-        assert!(found.is_understood && found.patterns.iter().all(|patterns| patterns.ncols() > 0), "{sides:?}");
-    }
+    let mut rng = generator(2);
+    let hops = torus([3, 3, 3], &mut rng);
+    let found = infer(&folded(27, &mut rng, |i, j| 0.15 * hops[i][j]));
+    assert_eq!(found.group, [0; 27]);
+    assert!(found.is_understood && found.patterns.iter().all(|patterns| patterns.ncols() > 0));
 }
 
 #[test]
