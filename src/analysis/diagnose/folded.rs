@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn scatter_is_in_units_of_the_time() {
-        let seconds = |_: usize, from: usize, _: usize| if from % 3 == 0 { 7.0 } else { 1.0 };
+        let seconds = |_: usize, from: usize, _: usize| if from.is_multiple_of(3) { 7.0 } else { 1.0 };
         let folded = Folded::read_scatter(&run(&[8], seconds), &EVERYBODY).unwrap().unwrap();
         // A tenth of the time everywhere: nobody scatters more, although host a is slower.
         assert!(folded.mean[0].upper().all(|value| is_near(value, 0.0)));
