@@ -125,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn of_many_groups_another_one_may_be_bad_as_well() {
+        let is_bad = |group: usize| group == 1 || group == 4;
+        let fit = fit(8, |g, h| if is_bad(g) || is_bad(h) { 0.8 } else { 0.5 });
+        let effects = &effects(&fit).unwrap()[0];
+        assert!((0..8).all(|group| (effects.common[group] > 0.29) == is_bad(group)), "{:?}", effects.common);
+    }
+
+    #[test]
     fn an_uplink_that_is_bad_one_way_has_a_side() {
         let fit = fit(4, |g, _| if g == 2 { 0.8 } else { 0.5 });
         let effects = &effects(&fit).unwrap()[0];

@@ -164,3 +164,18 @@ fn chance_counts_the_cells_that_depart_as_much() {
     assert!((chance.between(0.8, 1.0) - 0.5 / 100.0).abs() < 1e-12);
     assert!((chance.between(2.0, 3.0) - 0.5 / 100.0).abs() < 1e-12);
 }
+
+#[test]
+fn a_cause_that_most_lengths_contradict_explains_nothing() {
+    let readings = Readings {
+        reading: vec![Reading { of_mean: 1.0, noise: 0.02 }; 5],
+        chance: (0..5).map(|_| Chance { largest: Vec::new(), cells: 132.0 }).collect(),
+    };
+    let seconds: Vec<f64> = (0..5).map(|length| seconds(1.0, 1.0, length)).collect();
+    let explain = |series: [f64; 5]| explain(&series, &seconds, &BYTES.map(|bytes| bytes as f64), &readings);
+    assert!(explain([0.4; 5]).is_some());
+    // One length of five was disturbed itself, but not two.
+    assert!(explain([0.4, 0.4, 0.4, 0.0, 0.4]).is_some());
+    assert!(explain([0.4, 0.0, 0.4, 0.0, 0.4]).is_none());
+    assert!(explain([0.0, 0.0, 0.4, 0.0, 0.0]).is_none() && explain([0.0; 5]).is_none());
+}
