@@ -8,6 +8,8 @@ pub mod cluster;
 pub mod compare;
 pub mod diagnose;
 pub mod distribution;
+#[cfg(test)]
+mod drawn;
 pub mod groups;
 pub mod merge;
 pub mod square;

@@ -61,3 +61,58 @@ impl Square {
         (0..self.side).flat_map(of_row)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3 x 3, of which `(0, 2)` and the diagonal are missing: values are `10 row + column`.
+    fn square() -> Square {
+        let mut square = Square::missing(3);
+        for (i, j) in [(0, 1), (1, 0), (1, 2), (2, 0), (2, 1)] {
+            square.set(i, j, (10 * i + j) as f64);
+        }
+        square
+    }
+
+    #[test]
+    fn rows_are_sources() {
+        assert_eq!(square().row(1)[0], 10.0);
+        assert_eq!(square().row(1)[2], 12.0);
+        assert!(square().row(1)[1].is_nan());
+        assert_eq!(square().at(2, 1), 21.0);
+        assert_eq!(square().side(), 3);
+    }
+
+    #[test]
+    fn the_upper_part_has_every_pair_once_and_nothing_that_is_missing() {
+        assert_eq!(square().upper_pairs().collect::<Vec<_>>(), [(0, 1, 1.0), (1, 2, 12.0)]);
+        assert_eq!(square().upper().collect::<Vec<_>>(), [1.0, 12.0]);
+        assert_eq!(Square::missing(3).upper().count(), 0);
+    }
+
+    #[test]
+    fn rows_are_changed_in_their_order() {
+        let mut square = square();
+        square.rows_mut().enumerate().for_each(|(i, row)| row.iter_mut().for_each(|value| *value -= 10.0 * i as f32));
+        assert_eq!(square.upper_pairs().collect::<Vec<_>>(), [(0, 1, 1.0), (1, 2, 2.0)]);
+        assert_eq!(square.at(2, 0), 0.0);
+    }
+
+    #[test]
+    fn what_is_missing_in_either_is_missing_in_a_difference() {
+        let mut other = Square::missing(3);
+        other.set(0, 1, 0.25);
+        other.set(0, 2, 1.0);
+        let mut difference = square();
+        difference.subtract(&other);
+        assert_eq!(difference.at(0, 1), 0.75);
+        assert!(difference.at(0, 2).is_nan() && difference.at(2, 1).is_nan());
+    }
+
+    #[test]
+    fn no_host_is_no_value() {
+        let mut square = Square::missing(0);
+        assert_eq!((square.side(), square.upper().count(), square.rows_mut().count()), (0, 0, 0));
+    }
+}

@@ -24,3 +24,52 @@ pub fn median_of(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f
     scratch.extend(values);
     median(scratch)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_by_hand() {
+        // Departures from the middle 3: 2, 1, 0, 1, 96.
+        assert!((scatter(&mut [1.0, 2.0, 3.0, 4.0, 99.0]) - 1.482_602).abs() < 1e-12);
+        // From 0: 1, 2, 3.
+        assert!((scatter_about_zero(&mut [-2.0, 1.0, 3.0]) - 2.0 * 1.482_602).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_edges_are_defined() {
+        assert_eq!((scatter(&mut []), scatter_about_zero(&mut [])), (0.0, 0.0));
+        assert_eq!(scatter(&mut [f64::NAN; 3]), 0.0);
+        assert_eq!(scatter(&mut [5.0]), 0.0);
+        assert!((scatter_about_zero(&mut [-5.0]) - 5.0 * 1.482_602).abs() < 1e-12);
+        assert_eq!(scatter(&mut [2.0; 4]), 0.0);
+        assert_eq!(scatter(&mut [f64::NAN, 1.0, 3.0, f64::NAN]), 1.482_602);
+    }
+
+    #[test]
+    fn of_normal_noise_it_is_the_standard_deviation() {
+        // Quantiles of the standard normal distribution stand for draws.
+        use statrs::distribution::{ContinuousCDF, Normal};
+        let of = |k: u32| 7.0 + 0.3 * Normal::standard().inverse_cdf((f64::from(k) + 0.5) / 1001.0);
+        let mut values: Vec<f64> = (0..1001).map(of).collect();
+        assert!((scatter(&mut values) - 0.3).abs() < 0.001);
+    }
+
+    #[test]
+    fn wild_values_do_not_move_it() {
+        let mut values: Vec<f64> = (0..100).map(|k| f64::from(k % 10)).collect();
+        let usual = scatter(&mut values.clone());
+        values[..40].fill(1e300);
+        assert!(scatter(&mut values.clone()) < 3.0 * usual);
+        values[..40].fill(f64::INFINITY);
+        assert!(scatter(&mut values) < 3.0 * usual);
+    }
+
+    #[test]
+    fn medians_forget_what_the_scratch_was_used_for() {
+        let mut scratch = vec![100.0; 7];
+        assert_eq!(median_of([3.0, 1.0, f64::NAN, 2.0].into_iter(), &mut scratch), 2.0);
+        assert!(median_of(std::iter::empty(), &mut scratch).is_nan());
+    }
+}

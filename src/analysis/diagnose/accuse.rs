@@ -395,3 +395,33 @@ fn is_single(fit: &Fit, suspect: &links::Suspect) -> bool {
     }
     alike <= if fit.is_understood { MOST_ALIKE } else { 1 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{generator, leaves, normal, square};
+
+    /// Share of healthy runs on which a suspicion falls, of hosts on one switch or on leaves of equal size.
+    fn false_alarms(hosts: usize, leaf_count: usize, confidence: f64, draws: u64) -> f64 {
+        let mut rng = generator(hosts as u64);
+        let mut alarms = 0;
+        for _ in 0..draws {
+            let leaf = leaves(&vec![hosts / leaf_count; leaf_count], &mut rng);
+            let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.3 };
+            let times = (0..4).map(|_| square(hosts, |i, j| way(i, j) + 0.04 * normal(&mut rng))).collect();
+            let folded = Folded::of_logarithms(&[0, 1 << 10, 1 << 16, 1 << 20], times);
+            let found = judge(folded, None, confidence, Floors::OF_TIMES).suspicions;
+            alarms += u64::from(!found.is_empty());
+        }
+        alarms as f64 / draws as f64
+    }
+
+    #[test]
+    fn healthy_runs_are_hardly_ever_suspected() {
+        // Of four hosts, chance brings more of them than was asked for.
+        for (hosts, leaves, draws, most) in [(4, 1, 300, 0.07), (8, 1, 100, 0.05), (16, 2, 30, 0.05)] {
+            let alarms = false_alarms(hosts, leaves, 0.99, draws);
+            assert!(alarms <= most, "{hosts} hosts: {alarms}");
+        }
+    }
+}

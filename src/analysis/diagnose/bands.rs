@@ -111,3 +111,99 @@ fn tame(values: &mut Square) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{generator, normal, square, symmetric};
+
+    #[test]
+    fn lengths_are_shared_among_at_most_three_bands() {
+        let mean = |count: usize| (0..count).map(|length| symmetric(5, |_, _| length as f64)).collect::<Vec<_>>();
+        for (count, expected) in
+            [(1, vec![0.0]), (2, vec![0.0, 1.0]), (3, vec![0.0, 1.0, 2.0]), (6, vec![0.5, 2.5, 4.5])]
+        {
+            let bands = bands(&mean(count), &vec![square(5, |_, _| 0.0); count]);
+            let values: Vec<f64> = bands.iter().map(|band| band.first.at(1, 3)).collect();
+            assert_eq!(values, expected);
+            assert!(bands.iter().all(|band| band.noise == LEAST_NOISE));
+        }
+    }
+
+    #[test]
+    fn each_square_has_one_direction_of_every_pair() {
+        let half = |i: usize, j: usize| if i < j { 0.1 } else { -0.1 };
+        let bands = bands(&[symmetric(12, |_, _| 1.0)], &[square(12, half)]);
+        let (first, second) = (&bands[0].first, &bands[0].second);
+        let mut ahead = 0;
+        for (i, j, value) in first.upper_pairs() {
+            assert!((value - 1.0).abs() > 0.09 && (value + second.at(i, j) - 2.0).abs() < 1e-6);
+            assert_eq!(value, first.at(j, i));
+            ahead += i32::from(value > 1.0);
+        }
+        assert!((20..47).contains(&ahead), "{ahead} of 66");
+    }
+
+    #[test]
+    fn a_pair_that_was_measured_one_way_is_in_one_square() {
+        let mut half = square(10, |_, _| 0.0);
+        for (i, j) in [(0, 1), (2, 5), (3, 8), (4, 9)] {
+            half.set(i, j, f64::NAN);
+            half.set(j, i, f64::NAN);
+        }
+        let bands = bands(&[symmetric(10, |_, _| 1.0)], &[half]);
+        let is_there = |square: &Square| !square.at(0, 1).is_nan();
+        assert!(is_there(&bands[0].first) != is_there(&bands[0].second));
+        assert_eq!(bands[0].first.upper().count() + bands[0].second.upper().count(), 2 * 45 - 4);
+    }
+
+    #[test]
+    fn noise_is_that_of_one_direction() {
+        let mut rng = generator(1);
+        let times = square(30, |_, _| 0.05 * normal(&mut rng));
+        let mean = symmetric(30, |i, j| (times.at(i, j) + times.at(j, i)) / 2.0);
+        let half = square(30, |i, j| (times.at(i, j) - times.at(j, i)) / 2.0);
+        let noise = bands(std::slice::from_ref(&mean), &[half])[0].noise;
+        assert!((noise / 0.05 - 1.0).abs() < 0.15, "{noise}");
+        // Where hardly any pair was measured both ways: the scatter of what there is.
+        let noise = bands(std::slice::from_ref(&mean), &[Square::missing(30)])[0].noise;
+        assert!((0.02..0.06).contains(&noise), "{noise}");
+    }
+
+    #[test]
+    fn wild_values_are_taken_back_but_slow_hosts_stay_slow() {
+        let slow = |host: usize| if host == 4 { 0.5 } else { 0.0 };
+        let mut values = symmetric(20, |i, j| slow(i) + slow(j));
+        values.set(2, 9, 8.0);
+        values.set(9, 2, 8.0);
+        tame(&mut values);
+        // The largest usual one of their rows is that toward the slow host.
+        assert_eq!((values.at(2, 9), values.at(9, 2)), (0.5, 0.5));
+        assert!((0..20).filter(|host| *host != 4).all(|host| values.at(4, host) == 0.5 && values.at(host, 4) == 0.5));
+    }
+
+    #[test]
+    fn the_middle_of_few_is_a_mean_of_the_inner_ones() {
+        let middle = |values: &[f64]| middle_of_few(values.iter().copied(), &mut vec![9.0]);
+        assert_eq!((middle(&[1.0]), middle(&[1.0, 4.0]), middle(&[1.0, 2.0, 6.0])), (1.0, 2.5, 3.0));
+        assert_eq!(middle(&[100.0, 1.0, -100.0, 3.0]), 2.0);
+        assert_eq!(middle(&[f64::NAN, 2.0]), 2.0);
+        assert!(middle(&[]).is_nan());
+    }
+
+    #[test]
+    fn a_coin_is_antisymmetric_and_fair() {
+        let pairs = (0..60).flat_map(|i| (i + 1..60).map(move |j| (i, j)));
+        assert!(pairs.clone().all(|(i, j)| coin(i, j) == -coin(j, i)));
+        let sum: f64 = pairs.map(|(i, j)| coin(i, j)).sum();
+        assert!(sum.abs() < 150.0, "{sum} of 1770");
+    }
+
+    #[test]
+    fn a_clipped_scatter_takes_wild_values_back() {
+        let mut values = [1.0, -1.0, 1.0, -1.0, 1000.0];
+        let limit = 4.0 * 1.482_602f64;
+        assert!((clipped_scatter(&mut values) - ((4.0 + limit * limit) / 5.0).sqrt()).abs() < 1e-9);
+        assert_eq!(clipped_scatter(&mut []), 0.0);
+    }
+}

@@ -158,3 +158,143 @@ fn judge((common, common_error): (f64, f64), (side, side_error): (f64, f64), ran
     }
     Evidence { direction, effect, score, range }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{generator, normal};
+
+    /// Effects of hosts without noise, of which the errors are known to be 0.01: `common` and `side` by length and host.
+    fn exact(lengths: usize, hosts: usize, of: impl Fn(usize, usize) -> (f64, f64)) -> Vec<Effects> {
+        let of_length = |length: usize| Effects {
+            common: (0..hosts).map(|host| of(length, host).0).collect(),
+            side: (0..hosts).map(|host| of(length, host).1).collect(),
+            common_error: vec![0.01; hosts],
+            side_error: vec![0.01; hosts],
+        };
+        (0..lengths).map(of_length).collect()
+    }
+
+    #[test]
+    fn a_fault_of_latency_is_seen_at_short_lengths_and_one_of_bandwidth_at_long_ones() {
+        let slow_at = |lengths: std::ops::Range<usize>| {
+            weigh(&exact(8, 6, |length, host| (if host == 2 && lengths.contains(&length) { 0.3 } else { 0.0 }, 0.0)))
+        };
+        for (lengths, expected) in [(0..3, (0, 2)), (5..8, (5, 7)), (0..8, (0, 7)), (0..1, (0, 0)), (7..8, (7, 7))] {
+            let evidence = slow_at(lengths);
+            assert_eq!(evidence[2].range, expected);
+            assert_eq!(evidence[2].direction, Direction::Both);
+            assert!((evidence[2].effect - 0.3).abs() < 1e-12);
+            assert!((0..6).filter(|host| *host != 2).all(|host| evidence[host].score == 0.0));
+        }
+    }
+
+    #[test]
+    fn directions_are_told_apart() {
+        // Of a host that sends slower by e, half is common and half is its side.
+        let direction = |common: f64, side: f64| {
+            let evidence = weigh(&exact(4, 6, |_, host| if host == 4 { (common, side) } else { (0.0, 0.0) }));
+            (evidence[4].direction, evidence[4].effect)
+        };
+        let near =
+            |found: (Direction, f64), expected, effect: f64| found.0 == expected && (found.1 - effect).abs() < 1e-9;
+        assert!(near(direction(0.1, 0.1), Direction::Send, 0.2));
+        assert!(near(direction(0.1, -0.1), Direction::Receive, 0.2));
+        assert!(near(direction(0.2, 0.0), Direction::Both, 0.2));
+        // It sends slower by 0.3 and receives slower by 0.2: both.
+        assert!(near(direction(0.25, 0.05), Direction::Both, 0.25));
+        // Where sides are not known, both.
+        let mut effects = exact(4, 6, |_, host| if host == 4 { (0.1, 0.0) } else { (0.0, 0.0) });
+        effects.iter_mut().for_each(|effects| effects.side_error.fill(f64::INFINITY));
+        assert_eq!(weigh(&effects)[4].direction, Direction::Both);
+    }
+
+    #[test]
+    fn a_faster_host_is_no_evidence() {
+        let evidence = weigh(&exact(4, 6, |_, host| if host == 1 { (-0.5, 0.0) } else { (0.0, 0.0) }));
+        assert!(evidence.iter().all(|evidence| evidence.score <= 0.0));
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_weight() {
+        let mut effects = exact(3, 6, |length, host| (if host == 0 { [0.2, 9.0, 0.2][length] } else { 0.0 }, 0.0));
+        effects[1].common_error[0] = f64::INFINITY;
+        effects[1].side_error[0] = f64::INFINITY;
+        let known = weigh(&effects)[0];
+        assert!((known.effect - 0.2).abs() < 1e-12 && known.score > 10.0);
+        effects.iter_mut().for_each(|effects| effects.common_error[0] = f64::INFINITY);
+        effects.iter_mut().for_each(|effects| effects.side_error[0] = f64::INFINITY);
+        assert_eq!(weigh(&effects)[0].score, 0.0);
+    }
+
+    #[test]
+    fn hosts_that_all_differ_make_a_departure_say_less() {
+        let alike = weigh(&exact(1, 20, |_, host| (if host == 3 { 0.2 } else { 0.0 }, 0.0)));
+        let different = |host: usize| if host == 3 { 0.2 } else { 0.03 * (host as f64 - 10.0) / 3.0 };
+        let unlike = weigh(&exact(1, 20, |_, host| (different(host), 0.0)));
+        assert!(unlike[3].score < 0.5 * alike[3].score, "{} {}", unlike[3].score, alike[3].score);
+    }
+
+    #[test]
+    fn ranges_begin_with_the_first_or_end_with_the_last_length() {
+        assert_eq!(ranges(1), [(0, 0)]);
+        assert_eq!(ranges(3), [(0, 2), (0, 0), (0, 1), (1, 2), (2, 2)]);
+        assert!(ranges(1000).iter().all(|(first, last)| first <= last && (*first == 0 || *last == 999)));
+        assert!(ranges(1000).len() < 60);
+    }
+
+    #[test]
+    fn it_takes_more_among_many() {
+        assert!(threshold(0.99, 1000, 5) > threshold(0.99, 100, 5));
+        assert!(threshold(0.99, 100, 50) > threshold(0.99, 100, 5));
+        assert!(threshold(0.999, 100, 5) > threshold(0.99, 100, 5));
+        // Of very few hosts, the scatter is hardly known.
+        assert!(threshold(0.99, 4, 5) > threshold(0.99, 16, 5));
+        assert!(doubt(5.0, 100, 5) > doubt(5.0, 10, 5) && doubt(5.0, 100, 5) > doubt(6.0, 100, 5));
+        assert_eq!(doubt(0.0, 100, 5), 1.0);
+        // With many hosts, both say the same.
+        let at_threshold = doubt(threshold(0.99, 1_000_000, 5), 1_000_000, 5);
+        assert!((at_threshold / 0.01 - 1.0).abs() < 0.01, "{at_threshold}");
+    }
+
+    /// Share of draws of pure noise in which somebody's score is above the threshold. `error`: what is believed of noise
+    /// whose standard deviation is 1.
+    fn false_alarms(hosts: usize, lengths: usize, error: f64, confidence: f64, draws: u32) -> f64 {
+        let mut rng = generator((hosts * 100 + lengths) as u64);
+        let limit = threshold(confidence, hosts, lengths);
+        let mut alarms = 0;
+        for _ in 0..draws {
+            let mut noise = || (0..hosts).map(|_| normal(&mut rng)).collect::<Vec<_>>();
+            let mut effects = || Effects {
+                common: noise(),
+                side: noise(),
+                common_error: vec![error; hosts],
+                side_error: vec![error; hosts],
+            };
+            let effects: Vec<Effects> = (0..lengths).map(|_| effects()).collect();
+            alarms += u32::from(weigh(&effects).iter().any(|evidence| evidence.score > limit));
+        }
+        f64::from(alarms) / f64::from(draws)
+    }
+
+    #[test]
+    fn pure_noise_is_hardly_ever_beyond_the_threshold() {
+        for confidence in [0.9, 0.99] {
+            for (hosts, draws) in [(4, 2000), (8, 1000), (16, 500), (64, 100)] {
+                let alarms = false_alarms(hosts, 5, 1.0, confidence, draws);
+                let allowed = 1.0 - confidence;
+                let chance = 3.0 * (allowed * confidence / f64::from(draws)).sqrt();
+                assert!(alarms <= allowed + chance, "{hosts} hosts, confidence {confidence}: {alarms}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_noise_than_is_believed_is_seen_in_the_scatter_of_scores() {
+        // Twice as much: without a look at how much scores differ, this would be an alarm in nearly every draw.
+        for (hosts, draws) in [(4, 1000), (8, 500), (16, 300), (64, 100)] {
+            let alarms = false_alarms(hosts, 5, 0.5, 0.99, draws);
+            assert!(alarms < 0.06, "{hosts} hosts: {alarms}");
+        }
+    }
+}

@@ -56,19 +56,26 @@ impl Folded {
     /// Of a statistic of `run`, without the ranks for which `is_left_out` (their hosts keep the others).
     pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
         let hosts = &run.header().hosts;
-        let count = hosts.count();
-        let (mut level, mut mean, mut half, mut one_way) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let names = hosts.names().to_vec();
+        let mut folded = Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
         let mut values = vec![f64::NAN; run.ranks() * run.ranks()];
-        for index in 0..run.lengths().len() {
+        for (index, length) in run.lengths().iter().enumerate() {
             run.read_rows(statistic, index, 0..run.ranks(), &mut values)?;
-            let (middle, logarithms) = fold(&values, hosts, is_left_out);
-            let (of_both, of_one) = split(&logarithms, count);
-            level.push(middle);
-            mean.push(of_both);
-            half.push(of_one);
-            one_way.push(measured_one_way(&logarithms));
+            let mut logarithms = fold(&values, hosts, is_left_out);
+            let level = level(&mut logarithms);
+            folded.push(*length, level, &logarithms);
         }
-        Ok(Self { names: hosts.names().to_vec(), lengths: run.lengths().to_vec(), level, mean, half, one_way })
+        Ok(folded)
+    }
+
+    /// Appends a length, of whose times `ln(time / level)` is given.
+    fn push(&mut self, length: Bytes, level: f64, logarithms: &Square) {
+        let (mean, half) = split(logarithms);
+        self.lengths.push(length);
+        self.level.push(level);
+        self.mean.push(mean);
+        self.half.push(half);
+        self.one_way.push(measured_one_way(logarithms));
     }
 
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they share
@@ -98,6 +105,19 @@ impl Folded {
         (!relative.lengths.is_empty()).then_some(relative)
     }
 
+    /// For tests: of `ln(time)` by hosts at every length.
+    #[cfg(test)]
+    pub fn of_logarithms(lengths: &[u64], logarithms: Vec<Square>) -> Self {
+        let hosts = logarithms[0].side();
+        let names = (0..hosts).map(|host| format!("node{host}")).collect();
+        let mut folded = Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
+        for (length, mut square) in lengths.iter().zip(logarithms) {
+            let middle = level(&mut square);
+            folded.push(Bytes(*length), middle, &square);
+        }
+        folded
+    }
+
     /// `ln(time / level)` from one host to another.
     pub fn from_to(&self, length: usize, source: usize, destination: usize) -> f64 {
         let half = self.half[length].at(source, destination);
@@ -105,9 +125,8 @@ impl Folded {
     }
 }
 
-/// The median time between hosts, and `ln(time / median)` of every ordered pair of hosts: the middle one of the pairs of
-/// their ranks.
-fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> (f64, Square) {
+/// `ln(time)` of every ordered pair of hosts: the middle one of the pairs of their ranks.
+fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> Square {
     let (ranks, count) = (hosts.ranks(), hosts.count());
     let mut square = Square::missing(count);
     let is_there = |rank: &&Rank| !is_left_out[**rank];
@@ -122,15 +141,20 @@ fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> (f64, Square) {
             *value = if cells.len() == 1 { cells[0] as f32 } else { median(&mut cells) as f32 };
         }
     });
-    let mut present: Vec<f32> =
-        (0..count).flat_map(|host| square.row(host)).copied().filter(|value| !value.is_nan()).collect();
+    square
+}
+
+/// The median time, whose logarithm is taken from those of all times; NaN where there is none.
+fn level(logarithms: &mut Square) -> f64 {
+    let rows = (0..logarithms.side()).flat_map(|host| logarithms.row(host));
+    let mut present: Vec<f32> = rows.copied().filter(|value| !value.is_nan()).collect();
     if present.is_empty() {
-        return (f64::NAN, square);
+        return f64::NAN;
     }
     let half = present.len() / 2;
     let middle = *present.select_nth_unstable_by(half, f32::total_cmp).1;
-    square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
-    (f64::from(middle).exp(), square)
+    logarithms.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
+    f64::from(middle).exp()
 }
 
 /// Pairs that were measured in this direction only.
@@ -140,7 +164,8 @@ fn measured_one_way(logarithms: &Square) -> Vec<(usize, usize)> {
 }
 
 /// What both directions have in common, and what tells them apart.
-fn split(logarithms: &Square, count: usize) -> (Square, Square) {
+fn split(logarithms: &Square) -> (Square, Square) {
+    let count = logarithms.side();
     let (mut mean, mut half) = (Square::missing(count), Square::missing(count));
     mean.rows_mut().zip(half.rows_mut()).enumerate().for_each(|(i, (mean, half))| {
         for j in (0..count).filter(|j| *j != i) {
@@ -154,4 +179,156 @@ fn split(logarithms: &Square, count: usize) -> (Square, Square) {
         }
     });
     (mean, half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analysis::drawn::square,
+        plan::{Config, Plan},
+        record::{Cell, Header, MemoryRun, Provenance, State},
+        stats::Summary,
+    };
+
+    const EVERYBODY: [bool; 6] = [false; 6];
+
+    /// Six ranks, two on each of three hosts in turn; `seconds(length, source, destination)`, with a deviation of a tenth.
+    fn run(lengths: &[u64], seconds: impl Fn(usize, usize, usize) -> f64) -> MemoryRun {
+        let hosts = Hosts::new(["a", "b", "c", "a", "b", "c"]);
+        let plan = Plan::all(&Config::default(), &hosts).unwrap().remove(0);
+        let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+        for (index, length) in lengths.iter().enumerate() {
+            let cell = |place: usize| match seconds(index, place / 6, place % 6) {
+                _ if place / 6 == place % 6 => Cell::zero(),
+                time if time.is_nan() => Cell::missing(State::TimedOut),
+                median => {
+                    let summary = Summary { deviation: 0.1 * median, median, ..Summary::of(&mut [median]) };
+                    Cell::measured(summary, 9, State::Measured)
+                }
+            };
+            run.push(Bytes(*length), (0..36).map(cell).collect());
+        }
+        run
+    }
+
+    fn read(run: &MemoryRun, is_left_out: &[bool]) -> Folded {
+        Folded::read(run, Statistic::Median, is_left_out).unwrap()
+    }
+
+    fn is_near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-5
+    }
+
+    #[test]
+    fn ranks_fold_to_the_median_of_their_hosts() {
+        // From host 0, ranks 0 and 3, to host 1, ranks 1 and 4: 1, 2, 4 and 64; the middle of logarithms is that of 2 and 4.
+        let special = |from, to| match (from, to) {
+            (0, 1) => 1.0,
+            (0, 4) => 2.0,
+            (3, 1) => 4.0,
+            (3, 4) => 64.0,
+            _ => 1.0,
+        };
+        let folded = read(&run(&[8], |_, from, to| special(from, to)), &EVERYBODY);
+        assert_eq!((&*folded.names, folded.hosts()), (&["a", "b", "c"].map(str::to_owned)[..], 3));
+        assert!(is_near(folded.level[0], 1.0));
+        assert!(is_near(folded.from_to(0, 0, 1), 8f64.sqrt().ln()));
+        assert!(is_near(folded.from_to(0, 1, 0), 0.0));
+        assert!(is_near(folded.mean[0].at(0, 1), 8f64.sqrt().ln() / 2.0));
+        assert!(is_near(folded.half[0].at(1, 0), -8f64.sqrt().ln() / 2.0));
+        assert!(folded.one_way[0].is_empty());
+    }
+
+    #[test]
+    fn ranks_that_are_left_out_have_no_say() {
+        let run = run(&[8], |_, from, to| if from == 3 || to == 3 { 100.0 } else { 1.0 });
+        let beyond = |is_left_out: &[bool]| {
+            let folded = read(&run, is_left_out);
+            folded.from_to(0, 0, 1) - folded.from_to(0, 1, 2)
+        };
+        assert!(is_near(beyond(&EVERYBODY), 10f64.ln()));
+        assert!(is_near(beyond(&[false, false, false, true, false, false]), 0.0));
+    }
+
+    #[test]
+    fn the_level_is_the_median_between_hosts() {
+        // Two ranks of one host are much faster than any two hosts; from host a it takes longer.
+        let seconds = |length: usize, from: usize, to: usize| match (from % 3, to % 3) {
+            (a, b) if a == b => 1e-9,
+            (0, _) => 50.0 * (length + 1) as f64,
+            _ => 3.0 * (length + 1) as f64,
+        };
+        let folded = read(&run(&[8, 64], seconds), &EVERYBODY);
+        assert!(is_near(folded.level[0], 3.0) && is_near(folded.level[1], 6.0));
+        assert!(is_near(folded.from_to(1, 0, 2), (50.0f64 / 3.0).ln()));
+    }
+
+    #[test]
+    fn where_a_direction_is_missing_the_mean_is_the_other_one() {
+        let of = |from: usize, to: usize| match (from % 3, to % 3) {
+            (0, 1) => f64::NAN,
+            (1, 0) => 2.0,
+            _ => 1.0,
+        };
+        let folded = read(&run(&[8], |_, from, to| of(from, to)), &EVERYBODY);
+        assert!(is_near(folded.mean[0].at(0, 1), 2f64.ln()) && is_near(folded.mean[0].at(1, 0), 2f64.ln()));
+        assert!(folded.half[0].at(0, 1).is_nan() && folded.half[0].at(1, 0).is_nan());
+        assert_eq!(folded.one_way, [[(1, 0)]]);
+        assert!(is_near(folded.from_to(0, 1, 0), 2f64.ln()));
+    }
+
+    #[test]
+    fn what_is_no_time_is_missing() {
+        for wrong in [0.0, -1.0, f64::INFINITY] {
+            let folded = read(&run(&[8], |_, from, to| if from % 3 == to % 3 { 1.0 } else { wrong }), &EVERYBODY);
+            assert!(folded.level[0].is_nan() && folded.mean[0].upper().count() == 0, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn runs_are_compared_at_the_lengths_that_both_have() {
+        let seconds =
+            |factor: f64| move |length: usize, _: usize, to: usize| factor * ((length + 1) * (to % 3 + 1)) as f64;
+        let other = read(&run(&[64, 512], seconds(1.0)), &EVERYBODY);
+        let own = read(
+            &run(&[8, 64, 4096], |length, from, to| {
+                seconds(5.0)(length, from, to) * [1.0, 2.0][usize::from(to.is_multiple_of(3))]
+            }),
+            &EVERYBODY,
+        );
+        let relative = own.relative_to(&other).unwrap();
+        assert_eq!(relative.lengths, [Bytes(64)]);
+        assert_eq!((relative.level[0], relative.one_way.len()), (own.level[1], 1));
+        // To host a it takes twice as long as it did, beside what everything takes.
+        let ratio = relative.from_to(0, 1, 0) - relative.from_to(0, 1, 2);
+        assert!(is_near(ratio, 2f64.ln()), "{ratio}");
+        assert!(own.relative_to(&read(&run(&[9], seconds(1.0)), &EVERYBODY)).is_none());
+    }
+
+    #[test]
+    fn scatter_is_in_units_of_the_time() {
+        let seconds = |_: usize, from: usize, _: usize| if from.is_multiple_of(3) { 7.0 } else { 1.0 };
+        let folded = Folded::read_scatter(&run(&[8], seconds), &EVERYBODY).unwrap().unwrap();
+        // A tenth of the time everywhere: nobody scatters more, although host a is slower.
+        assert!(folded.mean[0].upper().all(|value| is_near(value, 0.0)));
+        assert!(folded.half[0].upper().all(|value| is_near(value, 0.0)));
+        let mut without = MemoryRun::with_statistics(run(&[8], seconds).header().clone(), vec![Statistic::Median]);
+        without.push(Bytes(8), run(&[8], seconds).cells(0).to_vec());
+        assert!(Folded::read_scatter(&without, &EVERYBODY).unwrap().is_none());
+        let mut steady = run(&[], seconds);
+        let mut cells = run(&[8], seconds).cells(0).to_vec();
+        cells.iter_mut().for_each(|cell| cell.summary.deviation = 0.0);
+        steady.push(Bytes(8), cells);
+        assert!(Folded::read_scatter(&steady, &EVERYBODY).unwrap().is_none());
+    }
+
+    #[test]
+    fn both_halves_make_the_times_again() {
+        let logarithm = |from: usize, to: usize| 0.3 * from as f64 - 0.7 * to as f64 + 0.1 * (from * to) as f64;
+        let folded = Folded::of_logarithms(&[1], vec![square(5, logarithm)]);
+        for (from, to) in (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+            assert!(is_near(folded.from_to(0, from, to) + folded.level[0].ln(), logarithm(from, to)));
+        }
+    }
 }

@@ -346,3 +346,6 @@ fn combine(
         (None, None) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -173,3 +173,154 @@ pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Co
     let noise = noise_of(&mean, hosts + block.iter().filter(|block| !block.is_nan()).count() / 2);
     Common { block, effect, noise, rest: mean }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::analysis::drawn::{generator, leaves, lose_pairs, normal, square, symmetric, torus};
+
+    const TOLERANCE: f64 = 1e-5;
+
+    /// Effects of hosts whose middle is 0 in each of two groups of five, `[host]`.
+    const EFFECT: [f64; 10] = [0.0, -0.1, 0.3, 0.0, -0.02, 0.5, 0.0, 0.1, -0.2, -0.3];
+    const GROUP: [usize; 10] = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1];
+
+    fn block(i: usize, j: usize) -> f64 {
+        [[-0.4, 0.9], [0.9, -0.1]][GROUP[i]][GROUP[j]]
+    }
+
+    fn exact() -> Square {
+        symmetric(10, |i, j| block(i, j) + EFFECT[i] + EFFECT[j])
+    }
+
+    fn are_near(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < tolerance)
+    }
+
+    #[test]
+    fn blocks_and_effects_without_noise_are_found_exactly() {
+        let fitted = fit_groups(exact(), &GROUP, 2);
+        assert!(are_near(&fitted.effect, &EFFECT, TOLERANCE), "{:?}", fitted.effect);
+        assert!(are_near(&fitted.block, &[-0.4, 0.9, 0.9, -0.1], TOLERANCE), "{:?}", fitted.block);
+        assert!(fitted.rest.upper().all(|rest| rest.abs() < TOLERANCE));
+        assert_eq!(fitted.noise, LEAST_NOISE);
+    }
+
+    #[test]
+    fn a_slow_pair_stays_in_the_rest_and_moves_nothing() {
+        let mut mean = exact();
+        mean.set(2, 7, mean.at(2, 7) + 5.0);
+        mean.set(7, 2, mean.at(7, 2) + 5.0);
+        let fitted = fit_groups(mean, &GROUP, 2);
+        assert!(are_near(&fitted.effect, &EFFECT, TOLERANCE), "{:?}", fitted.effect);
+        assert!((fitted.rest.at(2, 7) - 5.0).abs() < TOLERANCE && (fitted.rest.at(7, 2) - 5.0).abs() < TOLERANCE);
+        assert_eq!(fitted.noise, LEAST_NOISE);
+    }
+
+    #[test]
+    fn groups_between_which_nothing_was_measured_have_no_block() {
+        let mut mean = exact();
+        for (i, j) in (0..5).flat_map(|i| (5..10).map(move |j| (i, j))) {
+            mean.set(i, j, f64::NAN);
+            mean.set(j, i, f64::NAN);
+        }
+        let fitted = fit_groups(mean, &GROUP, 2);
+        assert!(fitted.block[1].is_nan() && fitted.block[2].is_nan());
+        // Of four partners each, the alternating medians are not at their end yet.
+        assert!((fitted.block[0] + 0.4).abs() < 0.01 && are_near(&fitted.effect, &EFFECT, 0.01));
+        assert!(fitted.rest.at(0, 9).is_nan());
+    }
+
+    #[test]
+    fn nothing_measured_is_no_effect() {
+        let fitted = fit_groups(Square::missing(4), &[0, 0, 1, 1], 2);
+        assert_eq!((fitted.effect, fitted.noise), (vec![0.0; 4], LEAST_NOISE));
+        let sides = fit_sides(Square::missing(4));
+        assert_eq!((sides.effect, sides.noise), (vec![0.0; 4], LEAST_NOISE));
+    }
+
+    #[test]
+    fn sides_without_noise_are_found_exactly() {
+        let mut half = square(10, |i, j| EFFECT[i] - EFFECT[j]);
+        half.set(1, 4, half.at(1, 4) + 2.0);
+        half.set(4, 1, half.at(4, 1) - 2.0);
+        let sides = fit_sides(half);
+        assert!(are_near(&sides.effect, &EFFECT, TOLERANCE), "{:?}", sides.effect);
+        assert!((sides.rest.at(1, 4) - 2.0).abs() < TOLERANCE && (sides.rest.at(4, 1) + 2.0).abs() < TOLERANCE);
+        assert!(sides.rest.at(1, 5).abs() < TOLERANCE && sides.noise == LEAST_NOISE);
+    }
+
+    /// Mean over draws of the noise that is found, where the true one is 1.
+    fn noise_found(draws: u32, mut of: impl FnMut(&mut ChaCha8Rng) -> f64) -> f64 {
+        let mut rng = generator(11);
+        (0..draws).map(|_| of(&mut rng)).sum::<f64>() / f64::from(draws)
+    }
+
+    #[test]
+    fn noise_is_found_although_few_hosts_have_many_effects() {
+        // Alternating medians leave many rests next to 0: with few hosts they say too little noise still.
+        for (hosts, draws, least) in [(5, 100, 0.55), (8, 100, 0.7), (16, 40, 0.85), (40, 10, 0.93)] {
+            let common = noise_found(draws, |rng| {
+                let mean = symmetric(hosts, |_, _| normal(rng));
+                fit_groups(mean, &vec![0; hosts], 1).noise
+            });
+            assert!((least..1.1).contains(&common), "{hosts} hosts: {common}");
+            let side = noise_found(draws, |rng| {
+                let drawn = symmetric(hosts, |_, _| normal(rng));
+                fit_sides(square(hosts, |i, j| if i < j { drawn.at(i, j) } else { -drawn.at(i, j) })).noise
+            });
+            assert!((0.8..1.1).contains(&side), "{hosts} hosts: {side}");
+        }
+    }
+
+    #[test]
+    fn noise_in_leaves_is_about_what_was_drawn() {
+        let mut rng = generator(3);
+        let leaf = leaves(&[6, 6, 6, 6], &mut rng);
+        let found = noise_found(20, |rng| fit_groups(symmetric(24, |_, _| normal(rng)), &leaf, 4).noise);
+        assert!((0.85..1.15).contains(&found), "{found}");
+    }
+
+    /// Eigenvectors of a torus: what a host sees of it does not depend on which host it is.
+    fn patterns_of_torus(hops: &[Vec<f64>], count: usize) -> DMatrix<f64> {
+        let hosts = hops.len();
+        let mean = hops[0].iter().sum::<f64>() / hosts as f64;
+        let matrix = DMatrix::from_fn(hosts, hosts, |i, j| hops[i][j] - mean);
+        let eigen = nalgebra::SymmetricEigen::new(matrix);
+        let mut order: Vec<usize> = (0..hosts).collect();
+        order.sort_by(|a, b| eigen.eigenvalues[*b].abs().total_cmp(&eigen.eigenvalues[*a].abs()));
+        DMatrix::from_columns(&order[..count].iter().map(|k| eigen.eigenvectors.column(*k)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn patterns_explain_a_torus_and_leave_a_slow_pair() {
+        let mut rng = generator(5);
+        let hops = torus([4, 4, 2], &mut rng);
+        let patterns = patterns_of_torus(&hops, 6);
+        let slow = |i: usize, j: usize| if (i, j) == (3, 17) { 0.8 } else { 0.0 };
+        let host = |i: usize| if i == 9 { 0.5 } else { 0.0 };
+        let mean = symmetric(32, |i, j| 0.2 * hops[i][j] + slow(i, j) + host(i) + host(j) + 0.01 * normal(&mut rng));
+        let group = vec![0; 32];
+        let without = fit_groups(mean.clone(), &group, 1);
+        let fitted = fit_blocks(mean.clone(), &group, 1, &patterns);
+        assert!(without.noise > 0.1 && fitted.noise < 0.015, "{} {}", without.noise, fitted.noise);
+        assert!((fitted.rest.at(3, 17) - 0.8).abs() < 0.06, "{}", fitted.rest.at(3, 17));
+        assert!((fitted.effect[9] - 0.5).abs() < 0.03, "{}", fitted.effect[9]);
+        let largest = fitted.rest.upper_pairs().filter(|(i, j, _)| (*i, *j) != (3, 17)).map(|(_, _, rest)| rest.abs());
+        assert!(largest.fold(0.0, f64::max) < 0.1);
+        // The same with a third of the pairs missing.
+        let mut few = mean;
+        lose_pairs(&mut [&mut few], 0.3, &mut rng);
+        few.set(3, 17, 0.2 * hops[3][17] + 0.8);
+        few.set(17, 3, 0.2 * hops[3][17] + 0.8);
+        let fitted = fit_blocks(few, &group, 1, &patterns);
+        assert!(fitted.noise < 0.025 && (fitted.rest.at(3, 17) - 0.8).abs() < 0.1, "{}", fitted.noise);
+    }
+
+    #[test]
+    fn members_are_the_hosts_of_every_group() {
+        assert_eq!(members(&[1, 0, 1, 3], 4), [vec![1], vec![0, 2], vec![], vec![3]]);
+    }
+}

@@ -215,3 +215,6 @@ fn without_sides(mut half: Square, group: &[usize]) -> Square {
     }
     half
 }
+
+#[cfg(test)]
+mod tests;

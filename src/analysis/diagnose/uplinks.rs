@@ -109,3 +109,91 @@ fn two_way(block: &[f64], groups: usize, is_way: &[bool]) -> Vec<f64> {
     let of = |g: usize| median(&mut (0..groups).filter(|k| *k != g).map(|k| beyond(g, k)).collect::<Vec<_>>());
     (0..groups).map(of).map(|value| if value.is_nan() { 0.0 } else { value }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{super::folded::Folded, *};
+    use crate::analysis::drawn::square;
+
+    /// Of `groups` groups of four hosts without noise: what goes from one group to another takes `way`.
+    fn fit(groups: usize, way: impl Fn(usize, usize) -> f64) -> Fit {
+        let group: Vec<usize> = (0..4 * groups).map(|host| host % groups).collect();
+        let logarithms = square(4 * groups, |i, j| if group[i] == group[j] { 0.0 } else { way(group[i], group[j]) });
+        Fit::of(Folded::of_logarithms(&[8], vec![logarithms]), Some(&group))
+    }
+
+    #[test]
+    fn a_bad_uplink_is_that_of_one_group() {
+        for groups in [3, 4, 8] {
+            for bad in 0..groups {
+                let fit = fit(groups, |g, h| if g == bad || h == bad { 0.8 } else { 0.5 });
+                let effects = &effects(&fit).unwrap()[0];
+                assert!((effects.common[bad] - 0.3).abs() < 1e-5, "{groups} groups: {:?}", effects.common);
+                let others = (0..groups).filter(|group| *group != bad);
+                assert!(others.clone().all(|group| effects.common[group] < 1e-5), "{groups}: {:?}", effects.common);
+                assert!((0..groups).all(|group| effects.side[group].abs() < 1e-5));
+            }
+        }
+    }
+
+    #[test]
+    fn of_many_groups_another_one_may_be_bad_as_well() {
+        let is_bad = |group: usize| group == 1 || group == 4;
+        let fit = fit(8, |g, h| if is_bad(g) || is_bad(h) { 0.8 } else { 0.5 });
+        let effects = &effects(&fit).unwrap()[0];
+        assert!((0..8).all(|group| (effects.common[group] > 0.29) == is_bad(group)), "{:?}", effects.common);
+    }
+
+    #[test]
+    fn an_uplink_that_is_bad_one_way_has_a_side() {
+        let fit = fit(4, |g, _| if g == 2 { 0.8 } else { 0.5 });
+        let effects = &effects(&fit).unwrap()[0];
+        assert!((effects.common[2] - 0.15).abs() < 1e-5 && (effects.side[2] - 0.15).abs() < 1e-5);
+        assert!([0, 1, 3].iter().all(|group| effects.side[*group].abs() < 1e-5 && effects.common[*group] < 1e-5));
+    }
+
+    #[test]
+    fn groups_that_are_equally_far_are_not_at_fault() {
+        for groups in [3, 4, 8] {
+            let effects = &effects(&fit(groups, |_, _| 0.5)).unwrap()[0];
+            assert!(effects.common.iter().all(|effect| effect.abs() < 1e-5), "{:?}", effects.common);
+        }
+    }
+
+    #[test]
+    fn a_near_neighbour_does_not_make_the_others_far() {
+        // Two pods of two groups each.
+        let effects = &effects(&fit(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).unwrap()[0];
+        assert!(effects.common.iter().all(|effect| *effect < 1e-5), "{:?}", effects.common);
+    }
+
+    #[test]
+    fn of_two_groups_nobody_can_tell() {
+        assert!(effects(&fit(2, |_, _| 0.5)).is_none());
+        assert!(effects(&fit(1, |_, _| 0.5)).is_none());
+    }
+
+    #[test]
+    fn two_parts_of_one_group_are_no_way_to_compare_with() {
+        // Groups 1 and 2 are one in truth: group 0 is only as far from them as it is.
+        let effects = &effects(&fit(3, |g, h| if g.min(h) == 0 { 0.5 } else { 0.0 })).unwrap()[0];
+        assert!(effects.common.iter().all(|effect| *effect < 1e-5), "{:?}", effects.common);
+    }
+
+    #[test]
+    fn of_many_groups_several_may_be_slow() {
+        let slow = |group: usize| [0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.6, 0.0][group];
+        let fit_of_many = fit(8, |g, h| 0.5 + slow(g) + slow(h));
+        let polished = polished(&fit_of_many).unwrap();
+        assert_eq!(polished.len(), 1);
+        assert!((0..8).all(|group| (polished[0][group] - slow(group)).abs() < 1e-3), "{polished:?}");
+        assert!(super::polished(&fit(7, |_, _| 0.5)).is_none());
+    }
+
+    #[test]
+    fn errors_are_smaller_the_more_cells_there_are_but_groups_differ() {
+        let (few, many) = (fit(3, |_, _| 0.5), fit(8, |_, _| 0.5));
+        let error = |fit: &Fit| effects(fit).unwrap()[0].common_error[0];
+        assert!(error(&many) < error(&few) && error(&many) >= USUAL_DIFFERENCE);
+    }
+}

@@ -129,3 +129,77 @@ pub(super) fn add_misfit(square: &Square, blocks: &Blocks, label: &[usize], host
         *cost += misfit(&columns);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::symmetric;
+
+    #[test]
+    fn a_middle_is_a_mean_that_wild_values_cannot_move() {
+        assert_eq!(middle(&[1.0, 2.0], 0.1), 1.5);
+        assert_eq!(middle(&[1.0, 2.0, 3.0], 10.0), 2.0);
+        // The wild one is taken back to three times the noise above the median.
+        let values = [0.0, 0.0, 0.0, 0.0, 1e9];
+        assert!((middle(&values, 0.1) - 0.3 / 5.0).abs() < 1e-9);
+        assert!(middle(&[], 0.1).is_nan());
+    }
+
+    #[test]
+    fn blocks_are_the_pairs_of_their_groups() {
+        let label = [0, 0, 1, 1, 1];
+        let mut square = symmetric(5, |i, j| [[1.0, 5.0], [5.0, 3.0]][label[i]][label[j]]);
+        square.set(0, 2, f64::NAN);
+        let blocks = Blocks::of(&square, 0.1, &label);
+        assert_eq!((blocks.count, blocks.cells(0, 0), blocks.cells(0, 1), blocks.cells(1, 1)), (2, 1.0, 5.0, 3.0));
+        assert_eq!((blocks.cells(1, 0), blocks.middle(1, 0)), (5.0, blocks.middle(0, 1)));
+        assert_eq!((blocks.middle(0, 0), blocks.middle(0, 1), blocks.middle(1, 1)), (1.0, 5.0, 3.0));
+    }
+
+    #[test]
+    fn parts_that_are_joined_are_as_if_they_had_been_one() {
+        let value = |i: usize, j: usize| ((i * 7 + j * 13) % 11) as f64;
+        let square = symmetric(9, value);
+        let mut joined = Blocks::of(&square, 1.0, &[0, 0, 1, 1, 2, 2, 3, 3, 3]);
+        joined.join(&[0, 1, 2, 3], 0, 2);
+        joined.join(&[0, 1, 3], 3, 1);
+        let whole = Blocks::of(&square, 1.0, &[0, 0, 1, 1, 0, 0, 1, 1, 1]);
+        for ((a, b), (g, h)) in [((0, 0), (0, 0)), ((0, 3), (0, 1)), ((3, 3), (1, 1))] {
+            assert_eq!(joined.cells(a, b), whole.cells(g, h));
+            assert!((joined.middle(a, b) - whole.middle(g, h)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_misfit_is_of_the_shape_alone() {
+        let alike = [(5.0, 1.0, false), (5.0, 2.0, false), (5.0, 3.0, false)];
+        assert!(misfit(&alike) < 1e-12);
+        // About the mean 2: 1, 0 and 1, each of weight 4.
+        assert!((misfit(&[(1.0, 4.0, false), (2.0, 4.0, false), (3.0, 4.0, false)]) - 8.0).abs() < 1e-12);
+        assert_eq!(misfit(&[]), 0.0);
+    }
+
+    #[test]
+    fn few_cells_do_not_decide() {
+        let few = misfit(&[(1.0, 100.0, false), (1.0, 100.0, false), (9.0, 100.0, true)]);
+        assert!((few - MOST_OF_FEW).abs() < 1e-12);
+        // Unless there is nothing else: then they say where the shape is, but no more.
+        let only = misfit(&[(0.0, 1.0, true), (1.0, 1.0, true)]);
+        assert!((only - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_host_fits_its_own_group_best() {
+        let label: Vec<usize> = (0..24).map(|host| host / 12).collect();
+        let mut wrong = label.clone();
+        wrong[3] = 1;
+        // Host 3 is slow as a whole, which is no matter of shape.
+        let slow = |host: usize| if host == 3 { 2.0 } else { 0.0 };
+        let square = symmetric(24, |i, j| if label[i] == label[j] { 0.0 } else { 1.0 } + slow(i) + slow(j));
+        for labels in [label, wrong] {
+            let mut cost = [0.0; 2];
+            add_misfit(&square, &Blocks::of(&square, 0.05, &labels), &labels, 3, &mut cost);
+            assert!(cost[0] + 50.0 < cost[1], "{labels:?} {cost:?}");
+        }
+    }
+}

@@ -263,3 +263,106 @@ fn settle(squares: &[(&Square, f64)], mut label: Vec<usize>) -> Vec<usize> {
     }
     label
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{band, generator, is_same_partition, leaves, lose_pairs};
+
+    /// Two bands of leaves: the way between them takes longer by `step` in the first and by half of it in the second.
+    fn bands(leaf: &[usize], step: f64, noise: f64, host: impl Fn(usize) -> f64, seed: u64) -> Vec<Band> {
+        let mut rng = generator(seed);
+        [1.0, 0.5]
+            .map(|share| {
+                let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { share * step };
+                band(leaf.len(), noise, &mut rng, |i, j| way(i, j) + host(i) + host(j))
+            })
+            .into()
+    }
+
+    #[test]
+    fn leaves_are_found_whatever_the_order_of_the_hosts() {
+        for (seed, sizes) in [&[8, 8][..], &[20, 5], &[10, 8, 6], &[7, 7, 7, 7], &[30, 4, 4, 4]].into_iter().enumerate()
+        {
+            let leaf = leaves(sizes, &mut generator(seed as u64));
+            let found = infer(&bands(&leaf, 0.3, 0.04, |_| 0.0, seed as u64));
+            assert!(is_same_partition(&found, &leaf), "{sizes:?} {leaf:?} {found:?}");
+            // The largest group is the first one.
+            let size = super::sizes(&found);
+            assert!(size.is_sorted_by(|a, b| a >= b), "{size:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_host_has_the_shape_of_its_neighbours() {
+        let leaf = leaves(&[9, 9, 9], &mut generator(2));
+        let found = infer(&bands(&leaf, 0.3, 0.04, |host| if host == 5 { 0.4 } else { 0.0 }, 3));
+        assert!(is_same_partition(&found, &leaf), "{leaf:?} {found:?}");
+    }
+
+    #[test]
+    fn noise_is_one_group() {
+        for hosts in [3, 4, 8, 24] {
+            for seed in 0..10 {
+                assert_eq!(infer(&bands(&vec![0; hosts], 0.0, 0.05, |_| 0.0, seed)), vec![0; hosts], "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_one_group_are_joined_and_a_host_in_the_wrong_one_moves() {
+        let leaf = leaves(&[10, 10], &mut generator(4));
+        let bands = bands(&leaf, 0.3, 0.04, |_| 0.0, 5);
+        let split: Vec<usize> = leaf.iter().enumerate().map(|(host, leaf)| 2 * leaf + host % 2).collect();
+        assert!(is_same_partition(&refine(&bands, split), &leaf));
+        let mut wrong = leaf.clone();
+        wrong[3] = 1 - wrong[3];
+        assert!(is_same_partition(&refine(&bands, wrong.clone()), &leaf));
+        assert!(is_same_partition(&settled(&bands, wrong), &leaf));
+    }
+
+    #[test]
+    fn a_host_alone_goes_to_the_group_that_it_is_most_like() {
+        let leaf = leaves(&[9, 7], &mut generator(6));
+        let mut alone = leaf.clone();
+        alone[2] = 2;
+        let bands = bands(&leaf, 0.3, 0.04, |host| if host == 2 { 1.0 } else { 0.0 }, 7);
+        assert!(is_same_partition(&absorb(&bands, &alone), &leaf));
+        // Where everybody is alone, all are one group.
+        assert_eq!(absorb(&bands, &(0..16).collect::<Vec<_>>()), [0; 16]);
+    }
+
+    #[test]
+    fn among_the_candidates_is_the_right_one_where_half_of_the_pairs_are_missing() {
+        for sizes in [&[16, 16][..], &[12, 12, 12]] {
+            let leaf = leaves(sizes, &mut generator(8));
+            let mut bands = bands(&leaf, 0.4, 0.04, |_| 0.0, 9);
+            let mut squares: Vec<&mut Square> =
+                bands.iter_mut().flat_map(|band| [&mut band.first, &mut band.second]).collect();
+            lose_pairs(&mut squares, 0.5, &mut generator(10));
+            let found = candidates(&bands);
+            assert!(found.iter().any(|found| is_same_partition(found, &leaf)), "{leaf:?} {found:?}");
+            // None is finer than three hosts a group.
+            assert!(found.iter().all(|found| found.iter().max().unwrap() < &(leaf.len() / 3)));
+        }
+    }
+
+    #[test]
+    fn a_tree_is_cut_into_as_many_parts_as_were_asked_for() {
+        let leaf = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2];
+        let tree = tree(&bands(&leaf, 0.5, 0.01, |_| 0.0, 11), 12);
+        for count in 1..=12 {
+            let label = cut(&tree, 12, count);
+            assert_eq!(label.iter().collect::<std::collections::HashSet<_>>().len(), count);
+        }
+        assert!(is_same_partition(&cut(&tree, 12, 3), &leaf));
+    }
+
+    #[test]
+    fn rows_without_common_columns_are_of_unknown_distance() {
+        let missing = || Square::missing(5);
+        let bands = [Band { first: missing(), second: missing(), noise: 0.1 }];
+        assert_eq!(distance(&bands, &[0, 1, 2, 3, 4], 0, 1), f64::INFINITY);
+        assert_eq!(infer(&bands).len(), 5);
+    }
+}

@@ -37,3 +37,16 @@ fn by_size(label: &[usize]) -> Vec<usize> {
     sizes.iter().enumerate().for_each(|(place, (_, group))| rank[*group] = place);
     label.iter().map(|group| rank[*group]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_numbered_by_size() {
+        assert_eq!(by_size(&[4, 2, 2, 0, 2, 0]), [2, 0, 0, 1, 0, 1]);
+        // Of equal ones, the first number first; numbers without hosts vanish.
+        assert_eq!(by_size(&[7, 3, 7, 3]), [1, 0, 1, 0]);
+        assert_eq!(by_size(&[]), [0; 0]);
+    }
+}

@@ -105,3 +105,83 @@ fn contrast_of(bands: &[Band], pool: &[usize], sides: &[bool]) -> f64 {
     }
     total / (bands.len() as f64).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{band, generator, is_same_partition, leaves, lose_pairs};
+
+    /// Bands of leaves with a step between them, of which pairs are missing.
+    fn bands(leaf: &[usize], step: f64, noise: f64, missing: f64, seed: u64) -> Vec<Band> {
+        let mut rng = generator(seed);
+        let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { step };
+        let mut bands: Vec<Band> = (0..2).map(|_| band(leaf.len(), noise, &mut rng, far)).collect();
+        lose_pairs(
+            &mut bands.iter_mut().flat_map(|band| [&mut band.first, &mut band.second]).collect::<Vec<_>>(),
+            missing,
+            &mut rng,
+        );
+        bands
+    }
+
+    #[test]
+    fn a_group_that_is_two_is_split() {
+        let leaf = leaves(&[10, 8], &mut generator(1));
+        assert!(is_same_partition(&sorted(&bands(&leaf, 0.2, 0.05, 0.4, 2), vec![0; 18]), &leaf));
+    }
+
+    #[test]
+    fn hosts_that_were_exchanged_are_sorted() {
+        // Too little is known for two hosts in twelve to be a reason for splitting their group.
+        let leaf = leaves(&[12, 12, 12], &mut generator(3));
+        let place = |wanted: usize, nth: usize| (0..36).filter(|host| leaf[*host] == wanted).nth(nth).unwrap();
+        let mut mixed = leaf.clone();
+        mixed.swap(place(0, 0), place(1, 5));
+        mixed.swap(place(0, 8), place(1, 2));
+        let found = sorted(&bands(&leaf, 0.06, 0.05, 0.3, 4), mixed);
+        assert!(is_same_partition(&found, &leaf), "{leaf:?} {found:?}");
+    }
+
+    #[test]
+    fn groups_that_are_mixed_up_are_taken_apart() {
+        let leaf = leaves(&[8, 8, 8], &mut generator(3));
+        let mixed: Vec<usize> =
+            leaf.iter().enumerate().map(|(host, leaf)| if *leaf == 2 { 2 } else { host % 2 }).collect();
+        let found = sorted(&bands(&leaf, 0.3, 0.05, 0.3, 4), mixed);
+        // No group has hosts of two leaves any more.
+        assert!((0..24).all(|i| (0..24).all(|k| found[i] != found[k] || leaf[i] == leaf[k])), "{found:?}");
+    }
+
+    #[test]
+    fn noise_splits_nothing() {
+        for seed in 0..20 {
+            let found = sorted(&bands(&[0; 16], 0.0, 0.05, 0.4, seed), vec![0; 16]);
+            assert_eq!(found, [0; 16], "seed {seed}");
+            let (three, _) = bisect(&bands(&[0; 16], 0.0, 0.05, 0.4, seed), &[1, 2, 3]).unzip();
+            assert!(three.is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_right_stays() {
+        let leaf = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1];
+        assert_eq!(sorted(&bands(&leaf, 0.3, 0.05, 0.3, 9), leaf.to_vec()), leaf);
+    }
+
+    #[test]
+    fn a_contrast_counts_standard_errors_of_the_second_squares() {
+        let leaf = [0, 0, 0, 0, 1, 1, 1, 1];
+        let pool: Vec<usize> = (0..8).collect();
+        let sides = leaf.map(|leaf| leaf == 0);
+        let mut bands = bands(&leaf, 0.1, 0.05, 0.0, 5);
+        for band in &mut bands {
+            band.second = crate::analysis::drawn::symmetric(8, |i, j| if leaf[i] == leaf[j] { 0.0 } else { 0.1 });
+        }
+        // Of each band, 12 cells within and 16 between.
+        let error = (0.05f64.powi(2) * (1.0 / 12.0 + 1.0 / 16.0)).sqrt().hypot(LEAST_DIFFERENCE);
+        let expected = 0.1 / error * 2f64.sqrt();
+        assert!((contrast_of(&bands, &pool, &sides) - expected).abs() < 1e-4);
+        bands.iter_mut().for_each(|band| band.first = crate::analysis::square::Square::missing(8));
+        assert!((contrast_of(&bands, &pool, &sides) - expected).abs() < 1e-4);
+    }
+}

@@ -105,6 +105,9 @@ fn error(values: &Square, predicted: &DMatrix<f64>) -> f64 {
 /// eigenvalues, by descending magnitude: subspace iteration with a Rayleigh-Ritz step, from `start` where it has columns.
 fn strongest(matrix: &DMatrix<f64>, count: usize, start: DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
     let hosts = matrix.nrows();
+    if count == 0 {
+        return (DMatrix::zeros(hosts, 0), Vec::new());
+    }
     // Any start will do that is no pattern itself: the multiples of irrational numbers are spread evenly.
     let fresh = |i: usize, k: usize| ((i + 1) as f64 * ((k + 2) as f64).sqrt() * 0.618_033_988_749_895).fract() - 0.5;
     let mut basis = if start.ncols() == count { start } else { DMatrix::from_fn(hosts, count, fresh) };
@@ -127,5 +130,95 @@ fn strongest(matrix: &DMatrix<f64>, count: usize, start: DMatrix<f64>) -> (DMatr
     let rotated = basis * eigen.eigenvectors;
     let columns: Vec<_> = order.iter().map(|k| rotated.column(*k).into_owned()).collect();
     let values = order.iter().map(|k| eigen.eigenvalues[*k]).collect();
-    if columns.is_empty() { (DMatrix::zeros(hosts, 0), values) } else { (DMatrix::from_columns(&columns), values) }
+    (DMatrix::from_columns(&columns), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analysis::drawn::{band, generator, lose_pairs, normal, symmetric, torus},
+        stats::scatter,
+    };
+
+    /// Scatter of what is left of the second square.
+    fn left(band: &Band, found: &Patterns) -> f64 {
+        let vectors = &found.vectors;
+        let strengths = DMatrix::from_diagonal(&nalgebra::DVector::from_vec(found.strengths.clone()));
+        let predicted = vectors * strengths * vectors.transpose();
+        let pairs = without_hosts(&band.second);
+        scatter(&mut pairs.upper_pairs().map(|(i, j, value)| value - predicted[(i, j)]).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_torus_is_predicted_about_as_well_as_noise_allows() {
+        let mut rng = generator(1);
+        let hops = torus([3, 3, 3], &mut rng);
+        let band = band(27, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]);
+        let found = patterns(&band);
+        assert!(left(&band, &found) < 0.02 * 1.6, "{}", left(&band, &found));
+        assert!(found.strengths.len() >= 5, "{:?}", found.strengths);
+    }
+
+    #[test]
+    fn a_torus_of_which_pairs_are_missing_is_predicted_still() {
+        let mut rng = generator(2);
+        let hops = torus([4, 4, 3], &mut rng);
+        let mut band = band(48, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]);
+        lose_pairs(&mut [&mut band.first, &mut band.second], 0.2, &mut rng);
+        let found = patterns(&band);
+        assert!(left(&band, &found) < 0.02 * 2.5, "{}", left(&band, &found));
+    }
+
+    #[test]
+    fn vectors_are_orthogonal_to_each_other_and_to_the_constant() {
+        let mut rng = generator(3);
+        let hops = torus([3, 3, 3], &mut rng);
+        let found = patterns(&band(27, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]));
+        assert!(found.vectors.ncols() >= 4 && found.vectors.ncols() == found.strengths.len());
+        let product = found.vectors.transpose() * &found.vectors;
+        assert!((product - DMatrix::identity(found.strengths.len(), found.strengths.len())).amax() < 1e-6);
+        assert!(found.vectors.column_iter().all(|column| column.mean().abs() < 1e-6));
+        assert!(found.strengths.windows(2).all(|pair| pair[0].abs() + 1e-6 >= pair[1].abs()));
+    }
+
+    #[test]
+    fn noise_slow_hosts_and_single_slow_pairs_are_no_patterns() {
+        let mut rng = generator(4);
+        let slow = |host: usize| if host == 7 { 0.8 } else { 0.0 };
+        let pair = |i: usize, j: usize| if (i, j) == (2, 19) { 0.5 } else { 0.0 };
+        let found = patterns(&band(30, 0.05, &mut rng, |i, j| slow(i) + slow(j) + pair(i, j)));
+        assert!(found.strengths.len() <= 1, "{:?}", found.strengths);
+        assert!((0.04..0.07).contains(&found.error), "{}", found.error);
+    }
+
+    #[test]
+    fn neighbours_in_a_torus_are_in_places_near_each_other() {
+        let mut rng = generator(5);
+        let hops = torus([4, 4, 2], &mut rng);
+        let places = patterns(&band(32, 0.02, &mut rng, |i, j| 0.2 * hops[i][j])).places();
+        let pairs = || (0..32).flat_map(|i| (i + 1..32).map(move |k| (i, k)));
+        let apart = |(i, k): (usize, usize)| (places.row(i) - places.row(k)).norm();
+        let neighbours = pairs().filter(|(i, k)| hops[*i][*k] == 1.0).map(apart).fold(0.0, f64::max);
+        let far = pairs().filter(|(i, k)| hops[*i][*k] >= 4.0).map(apart).fold(f64::INFINITY, f64::min);
+        assert!(neighbours < far, "{neighbours} {far}");
+    }
+
+    #[test]
+    fn few_hosts_and_missing_squares_have_no_patterns() {
+        let mut rng = generator(6);
+        let few = patterns(&band(2, 0.02, &mut rng, |_, _| 0.0));
+        assert_eq!((few.vectors.ncols(), few.places().nrows()), (0, 2));
+        let missing = || Square::missing(12);
+        let nothing = patterns(&Band { first: missing(), second: missing(), noise: 0.1 });
+        assert_eq!(nothing.vectors.ncols(), 0);
+    }
+
+    #[test]
+    fn effects_of_hosts_are_taken_away() {
+        let mut rng = generator(7);
+        let effect: Vec<f64> = (0..20).map(|_| normal(&mut rng)).collect();
+        let square = without_hosts(&symmetric(20, |i, j| 3.0 + effect[i] + effect[j]));
+        assert!(square.upper().all(|value| value.abs() < 0.1));
+    }
 }
