@@ -156,9 +156,18 @@ fn a_suspect_is_slow_both_ways_if_the_other_way_is() {
     assert_eq!(suspect.with_other_way(&[f64::NAN; 5]).direction, Direction::Send);
 }
 
+/// Of cells of which these depart, `ln(ratio)`.
+fn chance(departures: &[f64], cells: f64) -> Chance {
+    let at_least = (0..STEPS).map(|step| {
+        let limit = step as f64 * STEP;
+        departures.iter().filter(|departure| **departure >= limit).count() as u32
+    });
+    Chance { at_least: at_least.collect(), cells }
+}
+
 #[test]
 fn chance_counts_the_cells_that_depart_as_much() {
-    let chance = Chance { largest: vec![0.9, 0.5, 0.4, 0.1], cells: 100.0 };
+    let chance = chance(&[0.9, 0.5, 0.4, 0.1], 100.0);
     // The one that is asked about is not counted, and nothing is never.
     assert!((chance.between(0.3, 0.6) - 1.5 / 100.0).abs() < 1e-12);
     assert!((chance.between(0.8, 1.0) - 0.5 / 100.0).abs() < 1e-12);
@@ -169,7 +178,7 @@ fn chance_counts_the_cells_that_depart_as_much() {
 fn a_cause_that_most_lengths_contradict_explains_nothing() {
     let readings = Readings {
         reading: vec![Reading { of_mean: 1.0, noise: 0.02 }; 5],
-        chance: (0..5).map(|_| Chance { largest: Vec::new(), cells: 132.0 }).collect(),
+        chance: (0..5).map(|_| chance(&[], 132.0)).collect(),
     };
     let seconds: Vec<f64> = (0..5).map(|length| seconds(1.0, 1.0, length)).collect();
     let explain = |series: [f64; 5]| explain(&series, &seconds, &BYTES.map(|bytes| bytes as f64), &readings);
