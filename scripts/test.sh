@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs everything that CI runs: format, lints, tests with and without MPI, real MPI jobs under Open MPI and under MPICH,
-# a simulated cluster, virtual hosts, a real Slurm, a real browser, documentation, shell scripts, and that
-# network_analyze stays free of MPI. Installs what is missing. Virtual hosts need root: for anyone else their tests fail.
+# a simulated cluster, virtual hosts, a real Slurm, a real browser, the detector against planted faults, documentation,
+# shell scripts, and that network_analyze stays free of MPI. Installs what is missing. Virtual hosts need root: for anyone
+# else their tests fail.
 #
 # usage: scripts/test.sh
 #
@@ -105,6 +106,13 @@ free_of_mpi() {
         }' <<<"$own"
 }
 
+# The detector against planted faults: a short draw of the benchmark in the README, and limits that leave room for it.
+detector() {
+    without_mpi cargo build --locked --release --no-default-features --bins --example detector_bench || return
+    local programs=$CARGO_TARGET_DIR/release
+    "$programs/examples/detector_bench" --program "$programs/network_analyze" --cases 60 --require 85,93,93,96
+}
+
 mapfile -t mpi_tests < <(mpi_tests)
 [ ${#mpi_tests[@]} -gt 0 ] || fail 4 "Cargo.toml names no test that needs MPI: scripts/test.sh cannot read it any more"
 
@@ -115,6 +123,7 @@ check "lints without MPI" without_mpi cargo clippy --locked --all-targets --no-d
 check "tests without MPI" without_mpi cargo test --locked --no-fail-fast --no-default-features
 check "reports in a browser" without_mpi cargo test --locked --no-fail-fast --no-default-features --features browser \
     --test report
+check "detector" detector
 check "lints" cargo clippy --locked --all-targets --features beds -- -D warnings
 check "tests, Open MPI" cargo test --locked --no-fail-fast
 check "network_analyze is free of MPI" free_of_mpi

@@ -53,7 +53,7 @@ struct Args {
     keep: Option<PathBuf>,
 
     /// Percentages of recall, precision, healthy runs without finding, and direction to reach, such as 97,98,98,98
-    #[arg(long, value_delimiter = ',', num_args = 4)]
+    #[arg(long, value_delimiter = ',', value_name = "R,P,H,D")]
     require: Vec<f64>,
 }
 
@@ -131,6 +131,7 @@ fn run(args: &Args) -> Result<ExitCode> {
 fn main() -> ExitCode {
     let args = Args::parse();
     let result = (|| {
+        ensure!(matches!(args.require.len(), 0 | 4), "--require takes four percentages, such as 97,98,98,98");
         ensure!(args.cases > 0, "--cases 0: there is nothing to count");
         run(&args)
     })();
