@@ -393,9 +393,15 @@ pub(super) struct CurveDocument {
     extra_seconds: f64,
 }
 
+/// A number as precise as any measurement: curves are long.
+fn six_digits(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
+}
+
 impl From<&AtLength> for CurveDocument {
     fn from(at: &AtLength) -> Self {
         let AtLength { length, ratio, usual_seconds, extra_seconds, .. } = *at;
+        let [ratio, usual_seconds, extra_seconds] = [ratio, usual_seconds, extra_seconds].map(six_digits);
         Self { length: length.0, ratio, usual_seconds, extra_seconds }
     }
 }

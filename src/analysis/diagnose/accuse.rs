@@ -9,6 +9,7 @@ use super::{
     folded::Folded,
     links,
     model::{Fit, members},
+    polish::MANY_GROUPS,
     uplinks,
 };
 use crate::stats::median_of;
@@ -297,7 +298,7 @@ fn host_effects(
             // counts from the other one.
             cells => {
                 let of_middle = match members[fit.group[host]].len() {
-                    2 => 1.0,
+                    2 if fit.groups < MANY_GROUPS => 1.0,
                     hosts => 1.57 / hosts as f64,
                 };
                 1.2533 * noise / (cells as f64).sqrt() * (1.0 + of_middle).sqrt()

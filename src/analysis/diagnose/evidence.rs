@@ -5,7 +5,7 @@
 //! lengths only and one of bandwidth at long ones, so every range that begins with the first or ends with the last length is
 //! tried, and the number of trials is paid for in the threshold.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::Direction;
 use crate::stats::scatter;
@@ -58,23 +58,11 @@ fn trials(lengths: usize) -> f64 {
 /// `1 - confidence` (Bonferroni over hosts, directions and ranges).
 pub fn threshold(confidence: f64, hosts: usize, lengths: usize) -> f64 {
     let trials = 3.0 * hosts as f64 * trials(lengths);
-    let share = (1.0 - confidence) / trials;
-    if hosts < FEW_HOSTS
-        && let Ok(student) = StudentsT::new(0.0, 1.0, FEW_DEGREES)
-    {
-        return -student.inverse_cdf(share);
-    }
-    let z = -Normal::standard().inverse_cdf(share);
+    let z = -Normal::standard().inverse_cdf((1.0 - confidence) / trials);
     // The scatter itself is estimated from as many hosts: Student's quantile instead of the normal one, to first order.
     let degrees = (0.6 * hosts as f64).max(3.0);
     z * (1.0 + (z * z + 1.0) / (4.0 * degrees))
 }
-
-/// Hosts below which the scatter is known so badly that the first order will not do.
-const FEW_HOSTS: usize = 6;
-
-/// Degrees of freedom that so few hosts leave: four hosts have six pairs, and three numbers are taken from them.
-const FEW_DEGREES: f64 = 3.0;
 
 /// The probability that a healthy run has a score this high somewhere.
 pub fn doubt(score: f64, hosts: usize, lengths: usize) -> f64 {

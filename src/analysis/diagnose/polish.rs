@@ -116,6 +116,9 @@ fn noise_of(rest: &Square, taken: usize) -> f64 {
 /// Share of the values that say something about noise at least, however many numbers were taken from them.
 const LEAST_FREE: f64 = 0.2;
 
+/// Groups from which on most of them are healthy and alike.
+pub(super) const MANY_GROUPS: usize = 8;
+
 /// How often missing and wild values are filled in before patterns are believed.
 const FILLINGS: usize = 8;
 
@@ -159,8 +162,12 @@ pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Co
             // What all hosts of a group share belongs to its blocks.
             for members in &members {
                 let mut own: Vec<f64> = members.iter().map(|&host| effect[host]).collect();
-                // The middle of two is half way to the slow one.
-                let middle = if let [a, b] = own[..] { a.min(b) } else { median(&mut own) };
+                let middle = match own[..] {
+                    // The middle of two is half way to the slow one, unless there are enough groups to tell that the
+                    // whole group is that much slower.
+                    [a, b] if groups < MANY_GROUPS => a.min(b),
+                    _ => median(&mut own),
+                };
                 members.iter().for_each(|&host| effect[host] -= middle);
             }
         }

@@ -6,6 +6,7 @@
 use super::{
     evidence::Effects,
     model::{Fit, members},
+    polish,
 };
 use crate::stats::median;
 
@@ -14,9 +15,6 @@ const USUAL_DIFFERENCE: f64 = 0.01;
 
 /// Groups from which on one other group may be at fault as well.
 const MANY_GROUPS: usize = 6;
-
-/// Groups from which on most of them are healthy and alike.
-const MANY_SMALL: usize = 8;
 
 /// Least difference of a way between groups from those inside them.
 const LEAST_STEP: f64 = 0.02;
@@ -77,7 +75,7 @@ pub fn polished(fit: &Fit) -> Option<Vec<Vec<f64>>> {
         }
         effect
     };
-    (groups >= MANY_SMALL).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
+    (groups >= polish::MANY_GROUPS).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
 }
 
 /// Whether there is a way between two groups, `[group * groups + group]`, with which others can be compared: two parts of
