@@ -106,10 +106,11 @@ fn the_document_has_everything() {
             assert_eq!(fields(at), "extra_seconds:float length:integer ratio:float usual_seconds:float");
             let [ratio, usual, extra] =
                 ["ratio", "usual_seconds", "extra_seconds"].map(|name| at[name].as_f64().unwrap());
-            assert!(usual > 0.0 && ((ratio - 1.0) * usual - extra).abs() <= 1e-9 * usual, "{at}");
+            // Curves have six digits.
+            assert!(usual > 0.0 && ((ratio - 1.0) * usual - extra).abs() <= 1e-5 * usual * ratio, "{at}");
         }
         let most = curve.iter().map(|at| at["extra_seconds"].as_f64().unwrap()).fold(0.0, f64::max);
-        assert_eq!(finding["extra_seconds"], most);
+        assert!((finding["extra_seconds"].as_f64().unwrap() / most - 1.0).abs() < 1e-5, "{finding}");
         assert!(finding["explanation"].as_str().unwrap().contains(finding["hosts"][0].as_str().unwrap()));
     }
     // A link: source and destination.
