@@ -3,8 +3,9 @@
 # Is any node of this cluster slower than it was, or slower than the others, tonight?
 #
 # Submits one short job over all nodes of a partition that are idle now, which measures every pair of them quickly and keeps
-# the results by date, with the verdict (network.diagnosis.txt, .json, the end of job.log) and a page to look at
-# (report.html): <results>/<date>-<job id>/. For cron or scrontab on a node that may submit jobs:
+# the results by date, with the verdict (network.diagnosis.txt, .json, the end of job.log), what changed since the night
+# before (network.comparison.txt, also there) and a page to look at (report.html): <results>/<date>-<job id>/. For cron or
+# scrontab on a node that may submit jobs:
 #
 #     30 2 * * * /path/to/nightly.sh
 #
@@ -34,7 +35,7 @@ network_test=network_test
 network_analyze=network_analyze
 results=$HOME/network_nightly
 keep_days=90
-mail_to=               # who gets the verdict where it is not "healthy", by `mail`; empty: it is in the files alone
+mail_to=               # who is told by `mail` what is slow or became slower; empty: it is in the files alone
 measure=(-t one_to_one --schedule disjoint --lengths '0,4K,64K,1M' -n 20 --time-limit 15m)
 # ==== to here =========================================================================================================
 set -euo pipefail
@@ -71,8 +72,55 @@ judge() {
     return "$verdict"
 }
 
+# The newest folder before this one in which a night was judged and left a set of this name; nothing if there is none.
+night_before() {
+    local folder=$1 set=$2 earlier found=
+    while IFS= read -r earlier; do
+        [ "$earlier" != "$folder" ] || break
+        [ ! -e "$earlier/${set}_median.nc" ] || [ ! -e "$earlier/network.diagnosis.txt" ] || found=$earlier
+    done < <(printf '%s\n' "$results"/????-??-??-* | sort --version-sort)
+    printf '%s\n' "$found"
+}
+
+# What changed since the night before, set by set. Returns 1 where something became slower. A night that cannot be compared,
+# because it had other hosts or its files are damaged, is told and no failure.
+compare_with_night_before() {
+    local folder=$1 median set earlier code slower=0
+    for median in "$folder"/*_median.nc; do
+        set=$(basename -- "$median" _median.nc)
+        earlier=$(night_before "$folder" "$set")
+        if [ ! -e "$median" ] || [ -z "$earlier" ]; then
+            continue
+        fi
+        code=0
+        "$network_analyze" compare "$earlier/$set" "$folder/$set" || code=$?
+        case $code in
+        0) ;;
+        1) slower=1 ;;
+        *) echo "$set cannot be compared with that of $earlier" ;;
+        esac
+    done
+    return "$slower"
+}
+
+# To `mail_to`, if the verdict is not "healthy" or something became slower: both texts, under the first line of the one that
+# says so.
+mail_what_is_slow() {
+    local folder=$1 verdict=$2 slower=$3 told subject
+    [ -n "$mail_to" ] && [ $((verdict + slower)) -gt 0 ] || return 0
+    [ -s "$folder/network.diagnosis.txt" ] || return 0
+    told=$(cat "$folder/network.diagnosis.txt")
+    if [ -s "$folder/network.comparison.txt" ]; then
+        told+=$'\n\n'$(cat "$folder/network.comparison.txt")
+    fi
+    subject=$told
+    [ "$verdict" -ne 0 ] || subject=$(grep -m 1 '^REGRESSION' <<<"$told" || true)
+    mail -s "network_test: ${subject%%$'\n'*}" "$mail_to" <<<"$told" ||
+        echo "the verdict could not be mailed to $mail_to" >&2
+}
+
 measure_idle_nodes() {
-    local start folder median told code=0 verdict=0
+    local start folder median code=0 verdict=0 slower=0
     load_modules
     case $launcher in
     srun) start=(srun "--mpi=$srun_mpi") ;;
@@ -86,11 +134,9 @@ measure_idle_nodes() {
         [ ! -e "$median" ] || "$network_analyze" info "${median%_median.nc}"
     done >"$folder/report.txt" 2>&1 || true
     judge "$folder" || verdict=$?
-    if [ "$verdict" -ne 0 ] && [ -n "$mail_to" ] && [ -s "$folder/network.diagnosis.txt" ]; then
-        told=$(cat "$folder/network.diagnosis.txt")
-        mail -s "network_test: ${told%%$'\n'*}" "$mail_to" <<<"$told" ||
-            echo "the verdict could not be mailed to $mail_to" >&2
-    fi
+    compare_with_night_before "$folder" 2>&1 | tee "$folder/network.comparison.txt" || slower=$?
+    [ -s "$folder/network.comparison.txt" ] || rm -f "$folder/network.comparison.txt"
+    mail_what_is_slow "$folder" "$verdict" "$slower"
     mv "$results/$SLURM_JOB_ID.log" "$folder/job.log"
     # Only folders that this script has made, and only by their own date.
     find "$results" -mindepth 1 -maxdepth 1 -type d -name '????-??-??-*' -mtime "+$keep_days" -exec rm -r {} +
