@@ -138,7 +138,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspic
         hosts,
         rank: None,
         direction: suspicion.direction,
-        symptom: symptom(meant),
+        symptom: if fades(&curve, first, last) { Symptom::Latency } else { symptom(meant) },
         modes: vec![mode],
         lengths: (folded.lengths[first], folded.lengths[last]),
         ratio: suspicion.effect.exp(),
@@ -158,6 +158,17 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     }
     if last.extra_seconds > 2.0 * first.extra_seconds { Symptom::Bandwidth } else { Symptom::Latency }
 }
+
+/// Whether the ratio fades away as messages grow longer, up to the longest that was measured, as no lack of bandwidth does:
+/// a latency that long messages pay several times, because they ask first, grows with the length as well.
+fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
+    let effect = |at: &AtLength| at.ratio.ln();
+    let longest = curve.last().map_or(f64::NAN, effect);
+    first < last && curve[first].length <= SHORT && longest < FADED * effect(&curve[first])
+}
+
+/// Share of the effect on the shortest message that is left to the longest one where it fades away.
+const FADED: f64 = 0.5;
 
 /// Brings findings into the order of their weight, and puts those that several modes agree on together: with the size of
 /// the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.
@@ -219,6 +230,22 @@ mod tests {
         assert_eq!(symptom(&[at(8192, 1e-6)]), Symptom::Latency);
         assert_eq!(symptom(&[at(8193, 1e-6)]), Symptom::Bandwidth);
         assert_eq!(symptom(&[]), Symptom::Latency);
+    }
+
+    #[test]
+    fn what_fades_as_messages_grow_is_no_lack_of_bandwidth() {
+        let curve = |ratios: [f64; 4]| -> Vec<AtLength> {
+            let lengths = [0, 4096, 1 << 16, 1 << 20];
+            lengths.into_iter().zip(ratios).map(|(length, ratio)| AtLength { ratio, ..at(length, 1e-6) }).collect()
+        };
+        assert!(fades(&curve([5.7, 5.3, 4.7, 1.8]), 0, 2));
+        // A rate that is lost slows the longest messages most, a slow host all of them.
+        assert!(!fades(&curve([1.0, 1.1, 1.2, 1.8]), 2, 3));
+        assert!(!fades(&curve([1.3, 1.3, 1.3, 1.3]), 0, 3));
+        // Nor is anything said of a single length, or of long ones alone.
+        assert!(!fades(&curve([5.7, 1.0, 1.0, 1.0]), 0, 0));
+        assert!(!fades(&curve([1.0, 1.0, 2.0, 1.1]), 2, 3));
+        assert!(!fades(&curve([2.0, 2.0, 2.0, f64::NAN]), 0, 2));
     }
 
     #[test]
