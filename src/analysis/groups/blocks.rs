@@ -102,30 +102,31 @@ pub(super) fn all_blocks<'a>(squares: &[(&'a Square, f64)], label: &[usize]) -> 
     squares.iter().map(|(square, noise)| (*square, Blocks::of(square, *noise, label))).collect()
 }
 
-/// Adds to `cost`, `[group]`, how badly the shape of a host's row fits that of each group, as a sum of squares in units of
-/// noise.
-pub(super) fn add_misfit(square: &Square, blocks: &Blocks, label: &[usize], host: usize, cost: &mut [f64]) {
+/// Adds to `cost`, `[group]`, how badly the shape of a host's `row` fits that of each group, as a sum of squares in units of
+/// noise. `label`: the group of every column; `own`: the group whose blocks have these cells, if any.
+pub(super) fn add_misfit(row: &[f32], blocks: &Blocks, label: &[usize], own: Option<usize>, cost: &mut [f64]) {
     let count = blocks.count;
     let mut cells: Vec<Vec<f32>> = vec![Vec::new(); count];
-    for (other, value) in square.row(host).iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+    for (other, value) in row.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
         cells[label[other]].push(*value);
     }
-    let own: Vec<(f64, f64)> = cells.iter().map(|cells| (middle(cells, blocks.noise), cells.len() as f64)).collect();
+    let middles: Vec<(f64, f64)> =
+        cells.iter().map(|cells| (middle(cells, blocks.noise), cells.len() as f64)).collect();
+    let mut columns: Vec<(f64, f64, bool)> = Vec::with_capacity(count);
     for (group, cost) in cost.iter_mut().enumerate() {
-        let columns: Vec<(f64, f64, bool)> = (0..count)
-            .filter_map(|c| {
-                let (value, cells) = own[c];
-                // The host's own cells are no evidence for their own block.
-                let others = blocks.cells(group, c) - if label[host] == group { cells } else { 0.0 };
-                if cells == 0.0 || others < 1.0 {
-                    return None;
-                }
-                let share = others / blocks.cells(group, c);
-                let variance = blocks.noise * blocks.noise * (1.0 / cells + 1.0 / others);
-                let weight = 1.0 / (variance + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
-                Some(((value - blocks.middle(group, c)) / share, weight, cells.min(others) < 3.0))
-            })
-            .collect();
+        columns.clear();
+        columns.extend((0..count).filter_map(|c| {
+            let (value, cells) = middles[c];
+            // The host's own cells are no evidence for their own block.
+            let others = blocks.cells(group, c) - if own == Some(group) { cells } else { 0.0 };
+            if cells == 0.0 || others < 1.0 {
+                return None;
+            }
+            let share = others / blocks.cells(group, c);
+            let variance = blocks.noise * blocks.noise * (1.0 / cells + 1.0 / others);
+            let weight = 1.0 / (variance + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
+            Some(((value - blocks.middle(group, c)) / share, weight, cells.min(others) < 3.0))
+        }));
         *cost += misfit(&columns);
     }
 }
@@ -198,7 +199,8 @@ mod tests {
         let square = symmetric(24, |i, j| if label[i] == label[j] { 0.0 } else { 1.0 } + slow(i) + slow(j));
         for labels in [label, wrong] {
             let mut cost = [0.0; 2];
-            add_misfit(&square, &Blocks::of(&square, 0.05, &labels), &labels, 3, &mut cost);
+            let blocks = Blocks::of(&square, 0.05, &labels);
+            add_misfit(square.row(3), &blocks, &labels, Some(labels[3]), &mut cost);
             assert!(cost[0] + 50.0 < cost[1], "{labels:?} {cost:?}");
         }
     }

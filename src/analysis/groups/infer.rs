@@ -26,7 +26,7 @@ const MOST_COLUMNS: usize = 256;
 const MOST_PARTS: usize = 72;
 
 /// Parts whose difference exceeds its expectation by this many standard deviations are not joined.
-const LIMIT: f64 = 6.0;
+pub(super) const LIMIT: f64 = 6.0;
 
 /// Least gain, as a sum of squares in units of noise, for which a host moves to another group.
 const LEAST_GAIN: f64 = 8.0;
@@ -61,7 +61,8 @@ pub fn absorb(bands: &[Band], label: &[usize]) -> Vec<usize> {
             return label[host];
         }
         let mut cost = vec![0.0; size.len()];
-        all.iter().for_each(|(square, blocks)| add_misfit(square, blocks, label, host, &mut cost));
+        all.iter()
+            .for_each(|(square, blocks)| add_misfit(square.row(host), blocks, label, Some(label[host]), &mut cost));
         let groups = (0..size.len()).filter(|group| size[*group] > 1);
         groups.min_by(|a, b| cost[*a].total_cmp(&cost[*b])).unwrap_or(0)
     };
@@ -107,10 +108,10 @@ fn parts(bands: &[Band], hosts: usize) -> Vec<usize> {
 
 /// Joins hosts whose rows have similar shapes.
 fn tree(bands: &[Band], hosts: usize) -> Dendrogram<f64> {
-    let step = hosts.div_ceil(MOST_COLUMNS).max(1);
-    let columns: Vec<usize> = (0..hosts).step_by(step).collect();
-    let pairs: Vec<(usize, usize)> = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |k| (i, k))).collect();
-    let mut distances: Vec<f64> = pairs.par_iter().map(|&(i, k)| distance(bands, &columns, i, k)).collect();
+    let rows: Vec<Rows> = bands.iter().map(|band| Rows::of(band, hosts)).collect();
+    let of_host = |i: usize| (i + 1..hosts).map(move |k| (i, k));
+    let distances = (0..hosts).into_par_iter().flat_map_iter(of_host).map(|(i, k)| distance(&rows, i, k));
+    let mut distances: Vec<f64> = distances.collect();
     let mut known: Vec<f64> = distances.iter().copied().filter(|d| d.is_finite()).collect();
     let usual = median(&mut known);
     let usual = if usual.is_nan() { 1.0 } else { usual };
@@ -134,22 +135,50 @@ fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
     label
 }
 
+/// Rows of a band's first square at the third hosts on which shapes are compared, one after the other; each is filled up to
+/// a multiple of [`LANES`] with missing ones.
+struct Rows {
+    values: Vec<f32>,
+    columns: usize,
+    noise: f64,
+}
+
+impl Rows {
+    fn of(band: &Band, hosts: usize) -> Self {
+        let step = hosts.div_ceil(MOST_COLUMNS).max(1);
+        let columns = hosts.div_ceil(step).next_multiple_of(LANES);
+        let mut values = vec![f32::NAN; hosts * columns];
+        for (host, row) in values.chunks_mut(columns).enumerate() {
+            row.iter_mut().zip(band.first.row(host).iter().step_by(step)).for_each(|(value, of)| *value = *of);
+        }
+        Self { values, columns, noise: band.noise }
+    }
+
+    fn row(&self, host: usize) -> &[f32] {
+        &self.values[host * self.columns..][..self.columns]
+    }
+}
+
+/// Sums that are kept side by side, so that the processor can add several at once.
+const LANES: usize = 8;
+
 /// Scatter of the difference of two rows over third hosts, in units of its noise; infinite where nothing is known.
-fn distance(bands: &[Band], columns: &[usize], i: usize, k: usize) -> f64 {
+fn distance(bands: &[Rows], i: usize, k: usize) -> f64 {
     let mut sum = 0.0;
     let mut known = 0.0;
     for band in bands {
-        let (a, b) = (band.first.row(i), band.first.row(k));
-        let (mut count, mut total, mut squares) = (0.0f32, 0.0f32, 0.0f32);
-        for &column in columns {
-            let difference = a[column] - b[column];
-            // The diagonal is missing: neither host is compared with itself.
-            if !difference.is_nan() {
-                count += 1.0;
-                total += difference;
-                squares += difference * difference;
+        let (mut count, mut total, mut squares) = ([0.0f32; LANES], [0.0f32; LANES], [0.0f32; LANES]);
+        for (a, b) in band.row(i).chunks_exact(LANES).zip(band.row(k).chunks_exact(LANES)) {
+            for (lane, (a, b)) in a.iter().zip(b).enumerate() {
+                let difference = a - b;
+                // The diagonal is missing: neither host is compared with itself.
+                let (one, difference) = if difference.is_nan() { (0.0, 0.0) } else { (1.0, difference) };
+                count[lane] += one;
+                total[lane] += difference;
+                squares[lane] += difference * difference;
             }
         }
+        let [count, total, squares] = [count, total, squares].map(|lanes| lanes.iter().sum::<f32>());
         if count >= 3.0 {
             let variance = f64::from((squares - total * total / count) / (count - 1.0)).max(0.0);
             sum += variance / (2.0 * band.noise * band.noise);
@@ -211,28 +240,53 @@ fn join(bands: &[Band], label: Vec<usize>) -> Vec<usize> {
     let (mut first, mut second) = (blocks(|band| &band.first), blocks(|band| &band.second));
     let count = first[0].count;
     let mut alive: Vec<usize> = (0..count).collect();
-    let mut differ = vec![false; count * count];
-    loop {
-        let pairs: Vec<(usize, usize)> = alive
-            .iter()
-            .enumerate()
-            .flat_map(|(n, &a)| alive[n + 1..].iter().map(move |&b| (a, b)))
-            .filter(|(a, b)| !differ[a * count + b])
-            .collect();
-        let alike = pairs.par_iter().map(|&(a, b)| (difference(&first, &alive, a, b), a, b));
-        let Some((_, a, b)) = alike.min_by(|x, y| x.0.total_cmp(&y.0)) else { break };
+    let pairs: Vec<(usize, usize)> = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).collect();
+    let mut alike = Alike::all(&first, &alive, &pairs);
+    alike.sort_by(|x, y| y.difference.total_cmp(&x.difference));
+    while let Some(Alike { pair: (a, b), parts, .. }) = alike.pop() {
+        if parts != alive.len() {
+            let again = Alike::of(&first, &alive, (a, b));
+            alike.insert(alike.partition_point(|other| other.difference > again.difference), again);
+            continue;
+        }
         if difference(&second, &alive, a, b) > LIMIT {
-            differ[a * count + b] = true;
             continue;
         }
         first.iter_mut().chain(&mut second).for_each(|blocks| blocks.join(&alive, a, b));
         alive.retain(|part| *part != b);
         label.iter_mut().filter(|part| **part == b).for_each(|part| *part = a);
         // The larger part may be told from the others where the smaller ones could not, and the other way round.
-        (0..count).for_each(|c| (differ[a * count + c], differ[c * count + a]) = (false, false));
+        let pairs: Vec<_> = alive.iter().filter(|c| **c != a).map(|&c| (a.min(c), a.max(c))).collect();
+        alike.retain(|Alike { pair: (x, y), .. }| ![a, b].contains(x) && ![a, b].contains(y));
+        alike.extend(Alike::all(&first, &alive, &pairs));
+        alike.sort_by(|x, y| y.difference.total_cmp(&x.difference));
     }
     by_size(&label)
 }
+
+/// Two parts that are not known to differ.
+///
+/// When two parts become one, the difference of two others changes by what one column says more or less. It is computed again
+/// only when they are next to be joined.
+struct Alike {
+    pair: (usize, usize),
+    difference: f64,
+    /// How many parts there were when this was computed.
+    parts: usize,
+}
+
+impl Alike {
+    fn of(blocks: &[Blocks], alive: &[usize], pair: (usize, usize)) -> Self {
+        Self { pair, difference: difference(blocks, alive, pair.0, pair.1), parts: alive.len() }
+    }
+
+    fn all(blocks: &[Blocks], alive: &[usize], pairs: &[(usize, usize)]) -> Vec<Self> {
+        pairs.par_iter().with_min_len(PAIRS).map(|pair| Self::of(blocks, alive, *pair)).collect()
+    }
+}
+
+/// Pairs that are worth a task of their own.
+const PAIRS: usize = 64;
 
 /// Moves single hosts to the group whose shape is theirs.
 fn settle(squares: &[(&Square, f64)], mut label: Vec<usize>) -> Vec<usize> {
@@ -243,7 +297,9 @@ fn settle(squares: &[(&Square, f64)], mut label: Vec<usize>) -> Vec<usize> {
             .into_par_iter()
             .map(|host| {
                 let mut cost = vec![0.0; count];
-                all.iter().for_each(|(square, blocks)| add_misfit(square, blocks, &label, host, &mut cost));
+                all.iter().for_each(|(square, blocks)| {
+                    add_misfit(square.row(host), blocks, &label, Some(label[host]), &mut cost)
+                });
                 // A host alone has no own shape to be compared with: it goes where it fits well enough.
                 let degrees = (count.saturating_sub(2) * all.len()).max(1) as f64;
                 let is_alone = size[label[host]] == 1;
@@ -362,7 +418,10 @@ mod tests {
     fn rows_without_common_columns_are_of_unknown_distance() {
         let missing = || Square::missing(5);
         let bands = [Band { first: missing(), second: missing(), noise: 0.1 }];
-        assert_eq!(distance(&bands, &[0, 1, 2, 3, 4], 0, 1), f64::INFINITY);
+        assert_eq!(
+            distance(&bands.iter().map(|band| Rows::of(band, band.first.side())).collect::<Vec<_>>(), 0, 1),
+            f64::INFINITY
+        );
         assert_eq!(infer(&bands).len(), 5);
     }
 }

@@ -1,15 +1,17 @@
 //! Which hosts are near each other, found in the data.
 //!
 //! In: what both directions of every pair have in common, in few bands of message lengths ([`Band`]). Out: the group of
-//! every host ([`infer`], [`candidates`] where many pairs are missing), or patterns where structure is no groups
+//! every host ([`infer`], [`candidates`] where many pairs are missing, [`place`] where groups are known from some hosts), or patterns where structure is no groups
 //! ([`spectral`]). It knows nothing of faults: who is slow is [`super::diagnose`]'s.
 
 mod blocks;
 mod infer;
+mod place;
 mod pools;
 pub mod spectral;
 
 pub use infer::{absorb, candidates, infer, refine, settled};
+pub use place::{Toward, place};
 pub use pools::sorted;
 
 use crate::analysis::square::Square;
@@ -18,6 +20,7 @@ use crate::analysis::square::Square;
 ///
 /// A pair was measured in two directions. One of them, chosen at random, makes the first square and the other one the
 /// second: what is found in the one can be tested on the other, whose noise knows nothing of it.
+#[derive(Clone)]
 pub struct Band {
     /// For finding parts.
     pub first: Square,
@@ -28,7 +31,7 @@ pub struct Band {
 }
 
 /// Numbers groups by size, the largest first.
-fn by_size(label: &[usize]) -> Vec<usize> {
+pub fn by_size(label: &[usize]) -> Vec<usize> {
     let count = label.iter().max().map_or(0, |last| last + 1);
     let mut sizes: Vec<(usize, usize)> = (0..count).map(|g| (label.iter().filter(|l| **l == g).count(), g)).collect();
     sizes.retain(|(size, _)| *size > 0);
