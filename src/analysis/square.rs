@@ -22,9 +22,19 @@ impl Square {
         self.side
     }
 
+    /// All values, row by row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
     /// The values of one row, `[column]`.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.side..][..self.side]
+    }
+
+    /// Number of values of one row that are there.
+    pub fn present(&self, row: usize) -> usize {
+        self.row(row).iter().map(|value| u32::from(!value.is_nan())).sum::<u32>() as usize
     }
 
     /// Subtracts another square.
@@ -37,6 +47,11 @@ impl Square {
         self.values.par_chunks_mut(self.side.max(1))
     }
 
+    /// All rows, to be changed, so many together, `[row * side + column]`.
+    pub fn bands_mut(&mut self, rows: usize) -> impl IndexedParallelIterator<Item = &mut [f32]> {
+        self.values.par_chunks_mut((rows * self.side).max(1))
+    }
+
     /// One value.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         self.values[row * self.side + column].into()
@@ -45,6 +60,26 @@ impl Square {
     /// Sets one value.
     pub fn set(&mut self, row: usize, column: usize, value: f64) {
         self.values[row * self.side + column] = value as f32;
+    }
+
+    /// Makes it symmetric by what is above the diagonal.
+    pub fn mirror(&mut self) {
+        for (row, column) in (0..self.side).flat_map(|row| (0..row).map(move |column| (row, column))) {
+            self.values[row * self.side + column] = self.values[column * self.side + row];
+        }
+    }
+
+    /// Some rows and columns, by number, in this order.
+    pub fn of(&self, places: &[usize]) -> Self {
+        let mut picked = Self::missing(places.len());
+        for (row, &from) in places.iter().enumerate() {
+            let values = self.row(from);
+            picked.values[row * places.len()..][..places.len()]
+                .iter_mut()
+                .zip(places)
+                .for_each(|(value, place)| *value = values[*place]);
+        }
+        picked
     }
 
     /// The values above the diagonal that are there.

@@ -5,9 +5,11 @@
 //! library and keeps nothing.
 
 mod interval;
+mod near;
 mod robust;
 
 pub use interval::MedianInterval;
+pub use near::{median_near, median_of_many, median_of_singles};
 pub use robust::{median_of, scatter, scatter_about_zero};
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};

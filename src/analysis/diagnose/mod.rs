@@ -23,6 +23,7 @@ pub mod evidence;
 mod findings;
 pub mod folded;
 mod links;
+mod middles;
 pub mod model;
 mod polish;
 mod ranks;

@@ -6,9 +6,10 @@
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
+use super::middles::{self, Columns, Guess};
 use crate::{
     analysis::square::Square,
-    stats::{median, median_of, scatter_about_zero},
+    stats::{median, median_of_singles, scatter_about_zero},
 };
 
 /// Least standard deviation of noise that is believed, as a share of a time: clocks and medians are no finer.
@@ -26,25 +27,28 @@ pub(super) struct Side {
 
 /// Takes apart half the differences of both directions.
 pub(super) fn fit_sides(mut half: Square) -> Side {
-    let hosts = half.side();
-    let mut effect = vec![0.0; hosts];
-    for _ in 0..4 {
-        let next: Vec<f64> = (0..hosts)
-            .into_par_iter()
-            .map_init(Vec::new, |scratch, i| {
-                let row = half.row(i).iter().zip(&effect).filter(|(value, _)| !value.is_nan());
-                median_of(row.map(|(value, effect)| f64::from(*value) + effect), scratch)
-            })
-            .map(|value| if value.is_nan() { 0.0 } else { value })
-            .collect();
+    let some = Columns::some(&half);
+    let mut effect = vec![0.0; half.side()];
+    let mut reach = None;
+    for columns in [some, some, some, Columns::ALL] {
+        let expected: Vec<f32> = effect.iter().map(|effect| -effect as f32).collect();
+        let guess = reach.map(|reach| Guess { middles: &effect, reach });
+        let next = zero_where_missing(middles::of_rows(&half, columns, guess, |_| &expected));
+        reach.get_or_insert_with(|| middles::reach(&half, &next, |_| &expected));
         let middle = median(&mut next.clone());
         effect = next.into_iter().map(|value| value - middle).collect();
     }
     half.rows_mut().enumerate().for_each(|(i, row)| {
         row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] - other) as f32);
     });
-    let noise = noise_of(&half, hosts);
+    let noise = noise_of(&half, half.side());
     Side { effect, noise, rest: half }
+}
+
+/// What is not known is no effect.
+fn zero_where_missing(mut effect: Vec<f64>) -> Vec<f64> {
+    effect.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
+    effect
 }
 
 /// The symmetric part of one length.
@@ -107,11 +111,26 @@ fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
 
 /// Standard deviation of the noise, from a rest that was left by taking so many numbers from it.
 fn noise_of(rest: &Square, taken: usize) -> f64 {
-    let mut values: Vec<f64> = rest.upper().collect();
-    let count = values.len() as f64;
+    let side = rest.side();
+    let count = (0..side).map(|row| rest.present(row)).sum::<usize>() as f64 / 2.0;
     let free = (count - taken as f64).max(LEAST_FREE * count).max(1.0);
-    (scatter_about_zero(&mut values) * (count / free).sqrt()).max(LEAST_NOISE)
+    // So many cells give the scatter to half a hundredth.
+    let step = (side.pow(2) / 2 / ENOUGH_FOR_NOISE).max(1);
+    let mut values: Vec<f32> = Vec::with_capacity(2 * ENOUGH_FOR_NOISE);
+    for row in 0..side {
+        let first = row + 1 + row * 5 % step;
+        values.extend(rest.row(row).iter().skip(first).step_by(step).map(|value| value.abs()));
+    }
+    let scatter = OF_NORMAL * f64::from(median_of_singles(&mut values));
+    // Of nothing, the scatter is NaN, and the noise is the least.
+    (scatter * (count / free).sqrt()).max(LEAST_NOISE)
 }
+
+/// What a normal distribution's median distance from its middle is multiplied by to be its standard deviation.
+const OF_NORMAL: f64 = 1.482_602;
+
+/// Cells from which the noise of a square is taken.
+const ENOUGH_FOR_NOISE: usize = 65_536;
 
 /// Share of the values that say something about noise at least, however many numbers were taken from them.
 const LEAST_FREE: f64 = 0.2;
@@ -127,58 +146,88 @@ const WILD_DEPARTURE: f64 = 4.0;
 
 /// Takes apart the means of both directions: groups and hosts.
 pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Common {
-    let hosts = group.len();
-    let members = members(group, groups);
-    let mut effect = vec![0.0; hosts];
-    let mut block = vec![f64::NAN; groups * groups];
-    let places: Vec<(usize, usize)> = (0..groups).flat_map(|g| (g..groups).map(move |h| (g, h))).collect();
-    for _ in 0..3 {
-        let middles: Vec<f64> = places
-            .par_iter()
-            .map_init(Vec::new, |scratch, &(g, h)| {
-                let (mean, effect) = (&mean, &effect);
-                let cells = members[g].iter().flat_map(|&i| {
-                    let others = members[h].iter().filter(move |j| g != h || **j > i);
-                    others.map(move |&j| mean.at(i, j) - effect[i] - effect[j])
-                });
-                median_of(cells, scratch)
-            })
-            .collect();
-        for (&(g, h), &middle) in places.iter().zip(&middles) {
-            block[g * groups + h] = middle;
-            block[h * groups + g] = middle;
-        }
-        for _ in 0..2 {
-            effect = (0..hosts)
-                .into_par_iter()
-                .map_init(Vec::new, |scratch, i| {
-                    let row = mean.row(i).iter().enumerate().filter(|(_, value)| !value.is_nan());
-                    let rest =
-                        row.map(|(j, value)| f64::from(*value) - block[group[i] * groups + group[j]] - effect[j]);
-                    median_of(rest, scratch)
-                })
-                .map(|value| if value.is_nan() { 0.0 } else { value })
-                .collect();
-            // What all hosts of a group share belongs to its blocks.
-            for members in &members {
-                let mut own: Vec<f64> = members.iter().map(|&host| effect[host]).collect();
-                let middle = match own[..] {
-                    // The middle of two is half way to the slow one, unless there are enough groups to tell that the
-                    // whole group is that much slower.
-                    [a, b] if groups < MANY_GROUPS => a.min(b),
-                    _ => median(&mut own),
-                };
-                members.iter().for_each(|&host| effect[host] -= middle);
-            }
+    let some = Columns::some(&mean);
+    let mut parts = Parts::new(group, groups);
+    for columns in [some, some, Columns::ALL] {
+        parts.find_blocks(&mean, columns);
+        parts.find_effects(&mean, some);
+        parts.find_effects(&mean, columns);
+    }
+    let Parts { block, effect, .. } = &parts;
+    let of_group = parts.expected();
+    mean.rows_mut().enumerate().for_each(|(i, row)| {
+        let own = effect[i] as f32;
+        row.iter_mut().zip(&of_group[group[i]]).for_each(|(value, expected)| *value -= expected + own);
+    });
+    let noise = noise_of(&mean, group.len() + block.iter().filter(|block| !block.is_nan()).count() / 2);
+    Common { block: parts.block, effect: parts.effect, noise, rest: mean }
+}
+
+/// Groups and hosts while they are being fitted.
+struct Parts<'a> {
+    group: &'a [usize],
+    groups: usize,
+    members: Vec<Vec<usize>>,
+    /// Pairs of groups, each once.
+    places: Vec<(usize, usize)>,
+    /// As in [`Common`].
+    block: Vec<f64>,
+    /// As in [`Common`].
+    effect: Vec<f64>,
+    /// By how much effects may be wrong, once something is known of them.
+    reach: Option<f32>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(group: &'a [usize], groups: usize) -> Self {
+        Self {
+            group,
+            groups,
+            members: members(group, groups),
+            places: (0..groups).flat_map(|g| (g..groups).map(move |h| (g, h))).collect(),
+            block: vec![f64::NAN; groups * groups],
+            effect: vec![0.0; group.len()],
+            reach: None,
         }
     }
-    mean.rows_mut().enumerate().for_each(|(i, row)| {
-        for (j, value) in row.iter_mut().enumerate() {
-            *value -= (block[group[i] * groups + group[j]] + effect[i] + effect[j]) as f32;
+
+    fn find_blocks(&mut self, mean: &Square, columns: Columns) {
+        let groups = self.groups;
+        let effect: Vec<f32> = self.effect.iter().map(|effect| *effect as f32).collect();
+        let known: Vec<f64> = self.places.iter().map(|&(g, h)| self.block[g * groups + h]).collect();
+        let guess = Guess { middles: &known, reach: self.reach.unwrap_or_default() };
+        let middles = middles::of_blocks(mean, columns, &guess, (&self.members, &self.places), &effect);
+        for (&(g, h), &middle) in self.places.iter().zip(&middles) {
+            self.block[g * groups + h] = middle;
+            self.block[h * groups + g] = middle;
         }
-    });
-    let noise = noise_of(&mean, hosts + block.iter().filter(|block| !block.is_nan()).count() / 2);
-    Common { block, effect, noise, rest: mean }
+    }
+
+    /// What the cells of a row of each group should be but for the row's host, `[group][column]`.
+    fn expected(&self) -> Vec<Vec<f32>> {
+        let of_column = |g: usize, j: usize| (self.block[g * self.groups + self.group[j]] + self.effect[j]) as f32;
+        (0..self.groups).map(|g| (0..self.group.len()).map(|j| of_column(g, j)).collect()).collect()
+    }
+
+    fn find_effects(&mut self, mean: &Square, columns: Columns) {
+        let expected = self.expected();
+        let of_row = |i: usize| &expected[self.group[i]][..];
+        let guess = self.reach.map(|reach| Guess { middles: &self.effect, reach });
+        let next = zero_where_missing(middles::of_rows(mean, columns, guess, of_row));
+        self.reach = self.reach.or_else(|| Some(middles::reach(mean, &next, of_row)));
+        self.effect = next;
+        // What all hosts of a group share belongs to its blocks.
+        for members in &self.members {
+            let mut own: Vec<f64> = members.iter().map(|&host| self.effect[host]).collect();
+            let middle = match own[..] {
+                // The middle of two is half way to the slow one, unless there are enough groups to tell that the
+                // whole group is that much slower.
+                [a, b] if self.groups < MANY_GROUPS => a.min(b),
+                _ => median(&mut own),
+            };
+            members.iter().for_each(|&host| self.effect[host] -= middle);
+        }
+    }
 }
 
 #[cfg(test)]

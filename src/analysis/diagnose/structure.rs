@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::{
     bands::bands,
     folded::Folded,
+    middles::toward_groups,
     polish::{fit_groups, members},
 };
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
         groups::{self, Band, spectral},
         square::Square,
     },
-    stats::{median_of, scatter_about_zero},
+    stats::scatter_about_zero,
 };
 
 /// What a network's structure is like: groups of hosts, or else patterns.
@@ -37,17 +38,18 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     };
     let everybody = vec![0; folded.hosts()];
     let mut group = groups::infer(&bands_given(&everybody));
+    let mut bands = bands_given(&group);
     for _ in 0..3 {
         // Once groups are known, the effects of single hosts are, and without these groups are seen better.
-        let mut bands = bands_given(&group);
-        bands.iter_mut().for_each(|band| without_common(band, &group));
-        let next = groups::refine(&bands, group.clone());
+        let mut refined = bands.clone();
+        refined.iter_mut().for_each(|band| without_common(band, &group));
+        let next = groups::refine(&refined, group.clone());
         if next == group {
             break;
         }
         group = next;
+        bands = bands_given(&group);
     }
-    let bands = bands_given(&group);
     let mut group = groups::absorb(&bands, &group);
     let hosts = folded.hosts() as f64;
     let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
@@ -195,21 +197,11 @@ fn without_sides(mut half: Square, group: &[usize]) -> Square {
     let members = members(group, groups);
     let hosts = half.side();
     for _ in 0..3 {
-        let effects: Vec<Vec<f64>> = (0..hosts)
-            .into_par_iter()
-            .map_init(Vec::new, |scratch, i| {
-                let row = half.row(i);
-                let all = median_of(row.iter().map(|value| f64::from(*value)), scratch);
-                let toward = members.iter().map(|members| {
-                    let own = median_of(members.iter().map(|j| f64::from(row[*j])), scratch);
-                    if members.len() < LEAST_MEMBERS || own.is_nan() { all } else { own }
-                });
-                toward.map(|effect| if effect.is_nan() { 0.0 } else { effect }).collect()
-            })
-            .collect();
+        let effects: Vec<Vec<f32>> =
+            (0..hosts).into_par_iter().map(|i| toward_groups(half.row(i), &members, LEAST_MEMBERS)).collect();
         half.rows_mut().enumerate().for_each(|(i, row)| {
             for (j, value) in row.iter_mut().enumerate() {
-                *value -= (effects[i][group[j]] - effects[j][group[i]]) as f32;
+                *value -= effects[i][group[j]] - effects[j][group[i]];
             }
         });
     }
