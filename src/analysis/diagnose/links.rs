@@ -84,6 +84,18 @@ impl Reading {
         let mean = fit.rest[length].at(from, to);
         if side.is_nan() { mean } else { self.of_mean * mean + (2.0 - self.of_mean) * side }
     }
+
+    /// The readings of all that a host sends.
+    fn of_row(self, fit: &Fit, length: usize, from: usize) -> impl Iterator<Item = f32> {
+        let (of_mean, of_side) = (self.of_mean as f32, (2.0 - self.of_mean) as f32);
+        let rests = fit.rest[length].row(from).iter().zip(fit.side_rest[length].row(from));
+        rests.map(move |(mean, side)| if side.is_nan() { *mean } else { of_mean * mean + of_side * side })
+    }
+
+    /// Least reading that departs by more than noise.
+    fn limit(self) -> f64 {
+        (LEAST_SCORE * self.noise).max(LEAST_EFFECT / 2.0)
+    }
 }
 
 /// How the rests of all cells of a length are distributed: what chance brings.
@@ -99,10 +111,9 @@ const STEPS: usize = 4096;
 
 impl Chance {
     fn of(fit: &Fit, length: usize, reading: Reading) -> Self {
-        let hosts = fit.hosts();
         let count = |mut counts: Vec<u32>, i: usize| {
-            let departures = (0..hosts).map(|j| reading.at(fit, length, i, j)).filter(|rest| *rest > 0.0);
-            departures.for_each(|rest| counts[((rest / STEP) as usize).min(STEPS - 1)] += 1);
+            let departures = reading.of_row(fit, length, i).filter(|rest| *rest > 0.0);
+            departures.for_each(|rest| counts[((rest / STEP as f32) as usize).min(STEPS - 1)] += 1);
             counts
         };
         let none = || vec![0u32; STEPS];
@@ -110,7 +121,7 @@ impl Chance {
             a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
             a
         };
-        let mut at_least = (0..hosts).into_par_iter().fold(none, count).reduce(none, add);
+        let mut at_least = (0..fit.hosts()).into_par_iter().with_min_len(ROWS).fold(none, count).reduce(none, add);
         (0..STEPS - 1).rev().for_each(|step| at_least[step] += at_least[step + 1]);
         let cells = fit.cells[length].iter().sum::<usize>() as f64;
         Self { at_least, cells }
@@ -140,12 +151,40 @@ impl Readings {
     fn series(&self, fit: &Fit, from: usize, to: usize) -> Vec<f64> {
         self.reading.iter().enumerate().map(|(length, reading)| reading.at(fit, length, from, to)).collect()
     }
+}
 
-    /// Lengths at which a series departs by more than noise.
-    fn count_of_high(&self, series: &[f64]) -> usize {
-        let limit = |reading: &Reading| (LEAST_SCORE * reading.noise).max(LEAST_EFFECT / 2.0);
-        series.iter().zip(&self.reading).filter(|(value, reading)| **value > limit(reading)).count()
-    }
+/// Rows that are worth a task of their own.
+const ROWS: usize = 32;
+
+/// At how many lengths each ordered pair departs by more than noise, `[source * hosts + destination]`; more than 255 count as
+/// so many.
+fn count_high(fit: &Fit, reading: fn(&Fit, usize) -> Reading) -> Vec<u8> {
+    let hosts = fit.hosts();
+    let readings: Vec<Reading> = (0..fit.lengths.len()).map(|length| reading(fit, length)).collect();
+    let mut high = vec![0; hosts * hosts];
+    high.par_chunks_mut(hosts).with_min_len(ROWS).enumerate().for_each(|(from, high)| {
+        let mut count = vec![0u32; hosts];
+        for (length, reading) in readings.iter().enumerate() {
+            let limit = reading.limit() as f32;
+            let row = reading.of_row(fit, length, from);
+            count.iter_mut().zip(row).for_each(|(count, value)| *count += u32::from(value > limit));
+        }
+        high.iter_mut().zip(count).for_each(|(high, count)| *high = count.min(255) as u8);
+    });
+    high
+}
+
+/// Pairs of judged hosts that depart by more than noise at two lengths, or both ways at one: most do not, and of the others
+/// all is looked at.
+fn candidates(fit: &Fit, judged: &[usize]) -> Vec<(usize, usize)> {
+    let hosts = fit.hosts();
+    let (each, one_way) = (count_high(fit, Reading::of_each), count_high(fit, Reading::of_one_way));
+    let is_high = |&(i, j): &(usize, usize)| {
+        let (there, back) = (i * hosts + j, j * hosts + i);
+        each[there].saturating_add(each[back]).max(one_way[there]).max(one_way[back]) >= 2
+    };
+    let pairs = judged.iter().enumerate().flat_map(|(n, &i)| judged[n + 1..].iter().map(move |&j| (i, j)));
+    pairs.filter(is_high).collect()
 }
 
 /// All slow pairs, those that are least likely by chance first. `is_known[host]`: the host is slow by itself.
@@ -153,45 +192,33 @@ impl Readings {
 pub fn find(fit: &Fit, level: &[f64], bytes: &[f64], is_known: &[bool], partners: usize) -> Vec<Suspect> {
     let hosts = fit.hosts();
     let lengths = fit.lengths.len();
+    // With few partners, a host's own effect is not known well enough to be told from a pair's.
+    let partners = partners.min(hosts - 1);
+    let is_judged = |host: &usize| !is_known[*host] && fit.cells.iter().any(|cells| cells[*host] >= partners);
+    let candidates = candidates(fit, &(0..hosts).filter(is_judged).collect::<Vec<_>>());
+    if candidates.is_empty() {
+        return Vec::new();
+    }
     let (each, one_way) = (Readings::of(fit, Reading::of_each), Readings::of(fit, Reading::of_one_way));
     let pairs: f64 = each.chance.iter().map(|chance| chance.cells).fold(0.0, f64::max);
-    let of_pair = |i: usize, j: usize| {
+    let of_pair = |&(i, j): &(usize, usize)| {
         let seconds = |from, to| (0..lengths).map(|l| level[l] * fit.usual(l, from, to).exp()).collect::<Vec<f64>>();
-        let judge = |from, to| {
-            let read = |readings: &Readings| {
-                let series = readings.series(fit, from, to);
-                let is_high = readings.count_of_high(&series);
-                (is_high, series)
-            };
-            let ((high, series), (high_alone, alone)) = (read(&each), read(&one_way));
-            (high, series, high_alone, alone)
-        };
+        let judge = |from, to| (each.series(fit, from, to), one_way.series(fit, from, to));
         let (there, back) = (judge(i, j), judge(j, i));
-        if (there.0 + back.0).max(there.2).max(back.2) < 2 {
-            return None;
-        }
         let of_each = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &each);
         let alone = |series: &[f64], from, to| explain(series, &seconds(from, to), bytes, &one_way);
         // A direction that was not measured says nothing.
         let measured = (!fit.one_way.contains(&(j, i)), !fit.one_way.contains(&(i, j)));
-        let both = (of_each(&there.1, i, j).filter(|_| measured.0), of_each(&back.1, j, i).filter(|_| measured.1));
-        let one = (alone(&there.3, i, j).filter(|_| measured.0), alone(&back.3, j, i).filter(|_| measured.1));
+        let both = (of_each(&there.0, i, j).filter(|_| measured.0), of_each(&back.0, j, i).filter(|_| measured.1));
+        let one = (alone(&there.1, i, j).filter(|_| measured.0), alone(&back.1, j, i).filter(|_| measured.1));
         let found = combine((i, j), both, one, pairs)?;
         if !(measured.0 && measured.1) {
             return Some(Suspect { is_lopsided: false, ..found });
         }
-        let other = if found.pair == (i, j) { &back.1 } else { &there.1 };
+        let other = if found.pair == (i, j) { &back.0 } else { &there.0 };
         Some(found.with_other_way(other))
     };
-    // With few partners, a host's own effect is not known well enough to be told from a pair's.
-    let partners = partners.min(hosts - 1);
-    let is_judged = |host: &usize| !is_known[*host] && fit.cells.iter().any(|cells| cells[*host] >= partners);
-    let judged: Vec<usize> = (0..hosts).filter(is_judged).collect();
-    let mut suspects: Vec<Suspect> = judged
-        .par_iter()
-        .enumerate()
-        .flat_map_iter(|(n, &i)| judged[n + 1..].iter().filter_map(move |&j| of_pair(i, j)))
-        .collect();
+    let mut suspects: Vec<Suspect> = candidates.par_iter().filter_map(of_pair).collect();
     suspects.sort_by(|a, b| a.by_chance.total_cmp(&b.by_chance));
     suspects
 }
