@@ -38,7 +38,7 @@ impl Difference {
     /// Pairs that are in both runs, at the length that has most: of the middle host, and of the host that has fewest but any.
     pub fn pairs(&self) -> (f64, usize) {
         let of_length = |square: &Square| {
-            let pairs: Vec<usize> = (0..square.side()).map(|host| present(square, host)).collect();
+            let pairs: Vec<usize> = (0..square.side()).map(|host| square.present(host)).collect();
             let least = pairs.iter().copied().filter(|pairs| *pairs > 0).min().unwrap_or(0);
             (median(&mut pairs.iter().map(|pairs| *pairs as f64).collect::<Vec<_>>()), least)
         };
@@ -48,7 +48,7 @@ impl Difference {
 
     /// Hosts that have pairs in the base run and none in the new one.
     pub fn silent(&self) -> Vec<usize> {
-        let pairs = |squares: &[Square], host| squares.iter().map(|square| present(square, host)).sum::<usize>();
+        let pairs = |squares: &[Square], host| squares.iter().map(|square| square.present(host)).sum::<usize>();
         (0..self.base.hosts())
             .filter(|&host| pairs(&self.base.mean, host) > 0 && pairs(&self.new.mean, host) == 0)
             .collect()
@@ -78,31 +78,17 @@ pub(super) fn has_failed(run: &dyn Run, host: usize) -> Result<bool, BoxError> {
     Ok(false)
 }
 
-fn present(square: &Square, host: usize) -> usize {
-    square.row(host).iter().filter(|value| !value.is_nan()).count()
-}
-
 /// Some hosts and some lengths of a run, by number, in this order.
 fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
-    let pick = |square: &Square| {
-        let mut picked = Square::missing(hosts.len());
-        for (row, &i) in hosts.iter().enumerate() {
-            hosts.iter().enumerate().for_each(|(column, &j)| picked.set(row, column, square.at(i, j)));
-        }
-        picked
-    };
-    let mut place = vec![None; folded.hosts()];
-    hosts.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
-    let renumbered = |pairs: &[(usize, usize)]| {
-        pairs.iter().filter_map(|&(from, to)| Some((place[from]?, place[to]?))).collect::<Vec<_>>()
-    };
-    let mut selected = Folded {
-        names: hosts.iter().map(|host| folded.names[*host].clone()).collect(),
+    let mut selected = folded.of_hosts(hosts);
+    let of_lengths = |squares: &[Square]| lengths.iter().map(|length| squares[*length].clone()).collect();
+    selected = Folded {
         lengths: lengths.iter().map(|length| folded.lengths[*length]).collect(),
         level: lengths.iter().map(|length| folded.level[*length]).collect(),
-        mean: lengths.iter().map(|length| pick(&folded.mean[*length])).collect(),
-        half: lengths.iter().map(|length| pick(&folded.half[*length])).collect(),
-        one_way: lengths.iter().map(|length| renumbered(&folded.one_way[*length])).collect(),
+        mean: of_lengths(&selected.mean),
+        half: of_lengths(&selected.half),
+        one_way: lengths.iter().map(|length| selected.one_way[*length].clone()).collect(),
+        ..selected
     };
     // The level was that of all hosts.
     for (level, mean) in selected.level.iter_mut().zip(&mut selected.mean) {

@@ -203,7 +203,7 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let evidence = evidence::weigh(&effects);
     let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
     // What structure does, it does to both directions alike, where both were measured.
-    let pairs = fit.rest.iter().map(|rest| rest.upper().count()).max().unwrap_or(0);
+    let pairs = fit.cells.iter().map(|cells| cells.iter().sum::<usize>() / 2).max().unwrap_or(0);
     let is_two_way = (fit.one_way.len() as f64) < MOST_ONE_WAY * pairs as f64;
     let is_clear = |direction| fit.is_understood || direction != Direction::Both && is_two_way;
     let is_slow = |evidence: &Evidence| {

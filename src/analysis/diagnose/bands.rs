@@ -2,6 +2,8 @@
 //!
 //! In: the means and half differences of both directions at every length. Out: [`Band`]s.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::polish::LEAST_NOISE;
@@ -13,46 +15,71 @@ use crate::{
 /// Bands of neighbouring lengths that structure is looked for in.
 const BANDS: usize = 3;
 
+/// The lengths of every band.
+pub(super) fn ranges(lengths: usize) -> Vec<Range<usize>> {
+    let count = lengths.min(BANDS);
+    (0..count).map(|band| band * lengths / count..(band + 1) * lengths / count).collect()
+}
+
 /// Neighbouring lengths together, without wild values.
 pub(super) fn bands(mean: &[Square], half: &[Square]) -> Vec<Band> {
-    let count = mean.len().min(BANDS);
+    let lengths = ranges(mean.len());
+    lengths.into_par_iter().map(|lengths| band(&mean[lengths.clone()], &half[lengths])).collect()
+}
+
+fn band(mean: &[Square], half: &[Square]) -> Band {
+    let (mut first, mut second) = both_directions(mean, half);
+    tame(&mut first);
+    tame(&mut second);
+    let differences = first.upper_pairs().map(|(i, j, value)| value - second.at(i, j));
+    let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
+    let noise = if differences.len() < LEAST_DIFFERENCES {
+        scatter(&mut first.upper().collect::<Vec<_>>())
+    } else {
+        clipped_scatter(&mut differences) / 2.0f64.sqrt()
+    };
+    Band { first, second, noise: noise.max(LEAST_NOISE) }
+}
+
+/// Of each pair, one direction, the same at all lengths; and the other one. A pair of which only one was measured has it
+/// here or there.
+fn both_directions(mean: &[Square], half: &[Square]) -> (Square, Square) {
     let hosts = mean[0].side();
-    (0..count)
-        .into_par_iter()
-        .map(|band| {
-            let lengths = band * mean.len() / count..(band + 1) * mean.len() / count;
-            // Of each pair, one direction: the same at all lengths. A pair of which only one was measured has it here or there.
-            let pick = |sign: f64| {
-                let mut values = Square::missing(hosts);
-                values.rows_mut().enumerate().for_each(|(i, row)| {
-                    let mut scratch = Vec::new();
-                    for (j, value) in row.iter_mut().enumerate().filter(|(j, _)| *j != i) {
-                        let is_one_way = lengths.clone().all(|length| half[length].at(i, j).is_nan());
-                        if is_one_way && sign * coin(i.min(j), i.max(j)) < 0.0 {
-                            continue;
-                        }
-                        let sign = sign * coin(i, j);
-                        let cells = lengths.clone().map(|length| {
-                            let half = half[length].at(i, j);
-                            mean[length].at(i, j) + if half.is_nan() { 0.0 } else { sign * half }
-                        });
-                        *value = middle_of_few(cells, &mut scratch) as f32;
-                    }
-                });
-                tame(&mut values);
-                values
+    let (mut first, mut second) = (Square::missing(hosts), Square::missing(hosts));
+    first.rows_mut().zip(second.rows_mut()).enumerate().for_each(|(i, (first, second))| {
+        let (mut cells, mut scratch) = (Vec::new(), Vec::new());
+        for j in i + 1..hosts {
+            cells.clear();
+            cells.extend(mean.iter().zip(half).map(|(mean, half)| (mean.at(i, j), half.at(i, j))));
+            let sign = coin(i, j);
+            let is_one_way = cells.iter().all(|(_, half)| half.is_nan());
+            let mut middle = |sign: f64| {
+                let cells = cells.iter().map(|(mean, half)| mean + if half.is_nan() { 0.0 } else { sign * half });
+                middle_of_few(cells, &mut scratch) as f32
             };
-            let (first, second) = (pick(1.0), pick(-1.0));
-            let differences = first.upper_pairs().map(|(i, j, value)| value - second.at(i, j));
-            let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
-            let noise = if differences.len() < LEAST_DIFFERENCES {
-                scatter(&mut first.upper().collect::<Vec<_>>())
-            } else {
-                clipped_scatter(&mut differences) / 2.0f64.sqrt()
-            };
-            Band { first, second, noise: noise.max(LEAST_NOISE) }
-        })
-        .collect()
+            if !is_one_way || sign > 0.0 {
+                first[j] = middle(sign);
+            }
+            if !is_one_way || sign < 0.0 {
+                second[j] = middle(-sign);
+            }
+        }
+    });
+    first.mirror();
+    second.mirror();
+    (first, second)
+}
+
+/// What both directions of every pair have in common, over all lengths.
+pub(super) fn middle_square(mean: &[Square]) -> Square {
+    let mut square = Square::missing(mean[0].side());
+    square.rows_mut().enumerate().for_each(|(i, row)| {
+        let mut scratch = Vec::new();
+        for (j, value) in row.iter_mut().enumerate() {
+            *value = middle_of_few(mean.iter().map(|mean| mean.at(i, j)), &mut scratch) as f32;
+        }
+    });
+    square
 }
 
 /// Pairs that were measured in both directions from which on their differences say how large the noise is.
@@ -77,7 +104,7 @@ fn clipped_scatter(values: &mut [f64]) -> f64 {
 }
 
 /// The mean of one or two values, else of those nearer to the middle.
-fn middle_of_few(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f64 {
+pub(super) fn middle_of_few(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
     scratch.extend(values.filter(|value| !value.is_nan()));
     scratch.sort_unstable_by(f64::total_cmp);

@@ -6,10 +6,14 @@
 
 use rayon::prelude::*;
 
+use super::{
+    logarithms,
+    split::{Halves, split},
+};
 use crate::{
     analysis::square::Square,
     record::{BoxError, Run, Statistic},
-    stats::median,
+    stats::{median, median_of_many},
     units::{Bytes, Hosts, Rank},
 };
 
@@ -37,45 +41,51 @@ impl Folded {
         self.names.len()
     }
 
-    /// Of the scatter of samples: deviation in units of the median, its logarithm. `None` where the run has no deviations
-    /// or all are 0.
-    pub fn read_scatter(run: &dyn Run, is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
-        if ![Statistic::Median, Statistic::Deviation].iter().all(|statistic| run.statistics().contains(statistic)) {
-            return Ok(None);
-        }
-        let mut folded = Self::read(run, Statistic::Deviation, is_left_out)?;
-        let median = Self::read(run, Statistic::Median, is_left_out)?;
-        for (scatter, time) in folded.mean.iter_mut().zip(&median.mean).chain(folded.half.iter_mut().zip(&median.half))
-        {
-            scatter.subtract(time);
-        }
-        let cells: usize = folded.mean.iter().map(|mean| mean.upper().count()).sum();
-        Ok((cells > 0).then_some(folded))
-    }
-
     /// Of a statistic of `run`, without the ranks for which `is_left_out` (their hosts keep the others).
     pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
         let hosts = &run.header().hosts;
-        let names = hosts.names().to_vec();
-        let mut folded = Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
-        let mut values = vec![f64::NAN; run.ranks() * run.ranks()];
-        for (index, length) in run.lengths().iter().enumerate() {
-            run.read_rows(statistic, index, 0..run.ranks(), &mut values)?;
-            let mut logarithms = fold(&values, hosts, is_left_out);
+        let part = |[values]: [&[f64]; 1]| {
+            let mut logarithms = fold(values, hosts, is_left_out);
             let level = level(&mut logarithms);
-            folded.push(*length, level, &logarithms);
-        }
+            (level, split(&logarithms))
+        };
+        let mut folded = Self::empty(run);
+        read_lengths(run, [statistic], part, |length, (level, halves)| folded.push(length, level, halves))?;
         Ok(folded)
     }
 
-    /// Appends a length, of whose times `ln(time / level)` is given.
-    fn push(&mut self, length: Bytes, level: f64, logarithms: &Square) {
-        let (mean, half) = split(logarithms);
+    /// Of the scatter of samples: deviation in units of the median, its logarithm. `None` where the run has no deviations
+    /// or all are 0.
+    pub fn read_scatter(run: &dyn Run, is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
+        let statistics = [Statistic::Deviation, Statistic::Median];
+        if !statistics.iter().all(|statistic| run.statistics().contains(statistic)) {
+            return Ok(None);
+        }
+        let hosts = &run.header().hosts;
+        let part = |values: [&[f64]; 2]| {
+            let [mut scatter, mut times] = values.map(|values| fold(values, hosts, is_left_out));
+            let level_of_scatter = level(&mut scatter);
+            level(&mut times);
+            scatter.subtract(&times);
+            (level_of_scatter, split(&scatter))
+        };
+        let mut folded = Self::empty(run);
+        read_lengths(run, statistics, part, |length, (level, halves)| folded.push(length, level, halves))?;
+        let is_there = |mean: &Square| (0..mean.side()).any(|host| mean.present(host) > 0);
+        Ok(folded.mean.iter().any(is_there).then_some(folded))
+    }
+
+    fn empty(run: &dyn Run) -> Self {
+        let names = run.header().hosts.names().to_vec();
+        Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] }
+    }
+
+    fn push(&mut self, length: Bytes, level: f64, halves: Halves) {
         self.lengths.push(length);
         self.level.push(level);
-        self.mean.push(mean);
-        self.half.push(half);
-        self.one_way.push(measured_one_way(logarithms));
+        self.mean.push(halves.mean);
+        self.half.push(halves.half);
+        self.one_way.push(halves.one_way);
     }
 
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they share
@@ -105,6 +115,37 @@ impl Folded {
         (!relative.lengths.is_empty()).then_some(relative)
     }
 
+    /// Names, lengths and levels alone.
+    pub fn without_pairs(&self) -> Self {
+        let (names, lengths, level) = (self.names.clone(), self.lengths.clone(), self.level.clone());
+        Self { names, lengths, level, mean: vec![], half: vec![], one_way: vec![] }
+    }
+
+    /// Share of the pairs that were measured, at the length at which most were.
+    pub fn measured(&self) -> f64 {
+        let hosts = self.hosts();
+        let cells = self.mean.iter().map(|mean| (0..hosts).map(|host| mean.present(host)).sum::<usize>());
+        cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
+    }
+
+    /// Some hosts, by number, in this order; levels stay those of all.
+    pub fn of_hosts(&self, hosts: &[usize]) -> Self {
+        let mut place = vec![None; self.hosts()];
+        hosts.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
+        let renumbered = |pairs: &Vec<(usize, usize)>| {
+            pairs.iter().filter_map(|&(from, to)| Some((place[from]?, place[to]?))).collect()
+        };
+        let pick = |squares: &[Square]| squares.par_iter().map(|square| square.of(hosts)).collect();
+        Self {
+            names: hosts.iter().map(|host| self.names[*host].clone()).collect(),
+            lengths: self.lengths.clone(),
+            level: self.level.clone(),
+            mean: pick(&self.mean),
+            half: pick(&self.half),
+            one_way: self.one_way.iter().map(renumbered).collect(),
+        }
+    }
+
     /// For tests: of `ln(time)` by hosts at every length.
     #[cfg(test)]
     pub fn of_logarithms(lengths: &[u64], logarithms: Vec<Square>) -> Self {
@@ -113,7 +154,7 @@ impl Folded {
         let mut folded = Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
         for (length, mut square) in lengths.iter().zip(logarithms) {
             let middle = level(&mut square);
-            folded.push(Bytes(*length), middle, &square);
+            folded.push(Bytes(*length), middle, split(&square));
         }
         folded
     }
@@ -125,10 +166,46 @@ impl Folded {
     }
 }
 
+/// Reads some statistics length by length; `work` is done on a length while the next one is read, `take` gets what comes of
+/// it, in order.
+fn read_lengths<const N: usize, T: Send>(
+    run: &dyn Run,
+    statistics: [Statistic; N],
+    work: impl Fn([&[f64]; N]) -> T + Sync,
+    mut take: impl FnMut(Bytes, T),
+) -> Result<(), BoxError> {
+    let (ranks, lengths) = (run.ranks(), run.lengths());
+    let empty = || statistics.map(|_| vec![f64::NAN; ranks * ranks]);
+    let (mut ready, mut next) = (empty(), empty());
+    for index in 0..=lengths.len() {
+        let mut done = None;
+        rayon::in_place_scope(|scope| {
+            if index > 0 {
+                scope.spawn(|_| done = Some(work(ready.each_ref().map(Vec::as_slice))));
+            }
+            if index < lengths.len() {
+                let mut matrices = statistics.iter().zip(&mut next);
+                matrices.try_for_each(|(statistic, values)| run.read_rows(*statistic, index, 0..ranks, values))?;
+            }
+            Ok::<_, BoxError>(())
+        })?;
+        done.into_iter().for_each(|done| take(lengths[index - 1], done));
+        std::mem::swap(&mut ready, &mut next);
+    }
+    Ok(())
+}
+
 /// `ln(time)` of every ordered pair of hosts: the middle one of the pairs of their ranks.
 fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> Square {
     let (ranks, count) = (hosts.ranks(), hosts.count());
     let mut square = Square::missing(count);
+    if ranks == count && !is_left_out.contains(&true) && (0..count).all(|host| hosts.ranks_of(host) == [host]) {
+        square.rows_mut().with_min_len(ROWS).enumerate().for_each(|(source, row)| {
+            logarithms::of_times(&values[source * ranks..][..ranks], row);
+            row[source] = f32::NAN;
+        });
+        return square;
+    }
     let is_there = |rank: &&Rank| !is_left_out[**rank];
     square.rows_mut().enumerate().for_each(|(source, row)| {
         let mut cells = Vec::new();
@@ -144,41 +221,16 @@ fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> Square {
     square
 }
 
+/// Rows that are worth a task of their own.
+const ROWS: usize = 32;
+
 /// The median time, whose logarithm is taken from those of all times; NaN where there is none.
 fn level(logarithms: &mut Square) -> f64 {
-    let rows = (0..logarithms.side()).flat_map(|host| logarithms.row(host));
-    let mut present: Vec<f32> = rows.copied().filter(|value| !value.is_nan()).collect();
-    if present.is_empty() {
-        return f64::NAN;
+    let middle = median_of_many(logarithms.values(), &mut Vec::new());
+    if !middle.is_nan() {
+        logarithms.rows_mut().with_min_len(ROWS).for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
     }
-    let half = present.len() / 2;
-    let middle = *present.select_nth_unstable_by(half, f32::total_cmp).1;
-    logarithms.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
     f64::from(middle).exp()
-}
-
-/// Pairs that were measured in this direction only.
-fn measured_one_way(logarithms: &Square) -> Vec<(usize, usize)> {
-    let pairs = (0..logarithms.side()).flat_map(|i| (0..logarithms.side()).map(move |j| (i, j)));
-    pairs.filter(|&(i, j)| !logarithms.at(i, j).is_nan() && logarithms.at(j, i).is_nan()).collect()
-}
-
-/// What both directions have in common, and what tells them apart.
-fn split(logarithms: &Square) -> (Square, Square) {
-    let count = logarithms.side();
-    let (mut mean, mut half) = (Square::missing(count), Square::missing(count));
-    mean.rows_mut().zip(half.rows_mut()).enumerate().for_each(|(i, (mean, half))| {
-        for j in (0..count).filter(|j| *j != i) {
-            let (there, back) = (logarithms.row(i)[j], logarithms.row(j)[i]);
-            half[j] = (there - back) / 2.0;
-            mean[j] = match (there.is_nan(), back.is_nan()) {
-                (false, false) => (there + back) / 2.0,
-                (true, _) => back,
-                (_, true) => there,
-            };
-        }
-    });
-    (mean, half)
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@
 //! * [`folded`], [`model`], [`evidence`]: what the numbers say;
 //! * [`accuse`]: who is to blame for it; the same for times, for their scatter, and for differences of two runs.
 //!
+//! Time: in proportion to the number of cells. What needs all pairs of hosts again and again, the search for structure
+//! (`sample`) and all steps of the decomposition but the last (`middles`), looks at some of the cells where there are many.
+//!
 //! Method: robust two-way decomposition in logarithms, per length, against a structure that is found in the data.
 //! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like the
 //! noise seen in it; the sum is split evenly among what is judged separately. Beside it a least size applies
@@ -23,12 +26,15 @@ pub mod evidence;
 mod findings;
 pub mod folded;
 mod links;
+mod logarithms;
 mod middles;
 pub mod model;
 mod polish;
 mod ranks;
 mod retests;
+mod sample;
 mod silent;
+mod split;
 mod structure;
 mod uplinks;
 
@@ -218,6 +224,7 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
     // The times and the scatter of every run, its ranks, and what two modes say together, are judged by themselves.
     let judged: usize = runs.iter().map(|run| 2 + usize::from(run.ranks() > run.header().hosts.count())).sum();
     let confidence = 1.0 - (1.0 - options.confidence) / (judged + contrast::twins(runs).count()) as f64;
+    let is_twin = contrast::twins(runs).next().is_some();
     let mut known = options.groups.clone();
     let mut times = Vec::new();
     for run in runs {
@@ -229,7 +236,7 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
             times.push(None);
             continue;
         }
-        let (folded, group) = judge_run(*run, known.as_deref(), confidence, &mut diagnosis)?;
+        let (folded, group) = judge_run(*run, (known.as_deref(), is_twin), confidence, &mut diagnosis)?;
         known.get_or_insert(group);
         times.push(Some(folded));
     }
@@ -294,10 +301,11 @@ fn not_understood(mode: Mode, measured: f64) -> String {
     }
 }
 
-/// Judges ranks, times and scatter of one run; returns its times by hosts and the group of every host.
+/// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group of
+/// every host.
 fn judge_run(
     run: &dyn Run,
-    known: Option<&[usize]>,
+    (known, is_twin): (Option<&[usize]>, bool),
     confidence: f64,
     diagnosis: &mut Diagnosis,
 ) -> Result<(Folded, Vec<usize>), BoxError> {
@@ -305,12 +313,13 @@ fn judge_run(
     let is_left_out = ranks::judge(run, confidence, diagnosis)?;
     let folded = Folded::read(run, Statistic::Median, &is_left_out)?;
     diagnosis.findings.extend(silent::find(run, &folded)?);
-    let judgement = accuse::judge(folded.clone(), known, confidence, Floors::OF_TIMES);
-    let (fit, hosts) = (&judgement.fit, folded.hosts());
+    let (hosts, measured) = (folded.hosts(), folded.measured());
+    // Taking a run apart needs the room that its pairs have.
+    let times = if is_twin { folded.clone() } else { folded.without_pairs() };
+    let judgement = accuse::judge(folded, known, confidence, Floors::OF_TIMES);
+    let fit = &judgement.fit;
     let noise = median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);
-    let pairs = (hosts * (hosts - 1)) as f64 / 2.0;
-    let measured = folded.mean.iter().map(|mean| mean.upper().count() as f64 / pairs).fold(0.0, f64::max);
-    diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: folded.lengths.clone(), noise, measured });
+    diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: times.lengths.clone(), noise, measured });
     if noise > MOST_NOISE {
         let percent = (100.0 * noise).round();
         diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
@@ -318,13 +327,16 @@ fn judge_run(
         if !fit.is_understood {
             diagnosis.invalid.push(not_understood(mode, measured));
         }
-        diagnosis.findings.extend(findings::of_times(run, &folded, &judgement)?);
+        diagnosis.findings.extend(findings::of_times(run, &times, &judgement)?);
     }
+    let group = judgement.fit.group.clone();
+    drop(judgement);
     if let Some(scatter) = Folded::read_scatter(run, &is_left_out)? {
-        let judgement = accuse::judge(scatter.clone(), Some(&fit.group), confidence, Floors::OF_SCATTER);
-        findings::add_jitter(mode, &scatter, &judgement, diagnosis);
+        let levels = scatter.without_pairs();
+        let judgement = accuse::judge(scatter, Some(&group), confidence, Floors::OF_SCATTER);
+        findings::add_jitter(mode, &levels, &judgement, diagnosis);
     }
-    Ok((folded, judgement.fit.group))
+    Ok((times, group))
 }
 
 #[cfg(test)]

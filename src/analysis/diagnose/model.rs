@@ -18,8 +18,9 @@ use rayon::prelude::*;
 
 use super::{
     folded::Folded,
-    polish::{Side, fit_blocks, fit_sides},
-    structure::{Structure, infer},
+    polish::{Common, Side, fit_blocks, fit_sides},
+    sample,
+    structure::Structure,
 };
 use crate::analysis::square::Square;
 
@@ -64,42 +65,24 @@ pub struct Fit {
 
 impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
-    pub fn of(mut folded: Folded, known: Option<&[usize]>) -> Self {
-        let mut sides: Vec<Side> = folded.half.par_iter().map(|half| fit_sides(half.clone())).collect();
-        let Structure { group, patterns, is_understood } = match known {
+    pub fn of(folded: Folded, known: Option<&[usize]>) -> Self {
+        let structure = match known {
             Some(known) => {
                 Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)], is_understood: true }
             }
-            None => {
-                add_sides(&mut folded, &sides, -1.0);
-                let structure = infer(&folded);
-                add_sides(&mut folded, &sides, 1.0);
-                structure
-            }
+            None => sample::infer(&folded),
         };
-        let groups = group.iter().max().map_or(1, |last| last + 1);
-        let hosts = group.len();
-        let lengths = folded.mean.len();
+        let (lengths, hosts) = (folded.mean.len(), structure.group.len());
+        let groups = structure.group.iter().max().map_or(1, |last| last + 1);
+        let Structure { group, patterns, is_understood } = structure;
         let fit_mean = |length: usize, mean: Square| {
             fit_blocks(mean, &group, groups, &patterns[length * patterns.len() / lengths])
         };
-        let means = folded.mean.into_par_iter().zip(&mut sides).enumerate();
-        let fitted: Vec<_> = means
-            .map(|(length, (mean, side))| {
-                let one_way = &folded.one_way[length];
-                let mut common = fit_mean(length, less_sides(&mean, &side.effect, one_way));
-                // Given what pairs have in common, one direction alone says something of sides as well.
-                for _ in 0..if one_way.is_empty() { 0 } else { ONE_WAY_STEPS } {
-                    let mut half = folded.half[length].clone();
-                    for &(from, to) in one_way {
-                        let value = common.rest.at(from, to) + side.effect[from] - side.effect[to];
-                        half.set(from, to, value);
-                        half.set(to, from, -value);
-                    }
-                    *side = fit_sides(half);
-                    common = fit_mean(length, less_sides(&mean, &side.effect, one_way));
-                }
-                common
+        let directions = folded.mean.into_par_iter().zip(folded.half).zip(&folded.one_way).enumerate();
+        let fitted: Vec<(Common, Side)> = directions
+            .map(|(length, ((mean, half), one_way))| match one_way.is_empty() {
+                true => (fit_mean(length, mean), fit_sides(half)),
+                false => fit_one_way(&mean, &half, one_way, |mean| fit_mean(length, mean)),
             })
             .collect();
         let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
@@ -114,10 +97,9 @@ impl Fit {
             side_cells: Vec::new(),
             one_way,
         };
-        for (common, side) in fitted.into_iter().zip(sides) {
-            let count = |square: &Square, host| square.row(host).iter().filter(|value| !value.is_nan()).count();
-            fit.cells.push((0..hosts).map(|host| count(&common.rest, host)).collect());
-            fit.side_cells.push((0..hosts).map(|host| count(&side.rest, host)).collect());
+        for (common, side) in fitted {
+            fit.cells.push((0..hosts).map(|host| common.rest.present(host)).collect());
+            fit.side_cells.push((0..hosts).map(|host| side.rest.present(host)).collect());
             fit.lengths.push(LengthFit {
                 block: common.block,
                 common: common.effect,
@@ -160,22 +142,36 @@ impl Fit {
 /// How often sides and what pairs have in common are told apart anew where pairs were measured one way only.
 const ONE_WAY_STEPS: usize = 2;
 
+/// Takes a length apart at which some pairs were measured one way only.
+fn fit_one_way(
+    mean: &Square,
+    half: &Square,
+    one_way: &[(usize, usize)],
+    fit_mean: impl Fn(Square) -> Common,
+) -> (Common, Side) {
+    let mut side = fit_sides(half.clone());
+    let mut common = fit_mean(less_sides(mean, &side.effect, one_way));
+    // Given what pairs have in common, one direction alone says something of sides as well.
+    for _ in 0..ONE_WAY_STEPS {
+        let mut half = half.clone();
+        for &(from, to) in one_way {
+            let value = common.rest.at(from, to) + side.effect[from] - side.effect[to];
+            half.set(from, to, value);
+            half.set(to, from, -value);
+        }
+        side = fit_sides(half);
+        common = fit_mean(less_sides(mean, &side.effect, one_way));
+    }
+    (common, side)
+}
+
 /// Means without what a host sends slower than it receives, which cancels out where both directions are there.
-fn less_sides(mean: &Square, effect: &[f64], one_way: &[(usize, usize)]) -> Square {
+pub(super) fn less_sides(mean: &Square, effect: &[f64], one_way: &[(usize, usize)]) -> Square {
     let mut mean = mean.clone();
-    add_side(&mut mean, effect, one_way, -1.0);
-    mean
-}
-
-fn add_sides(folded: &mut Folded, sides: &[Side], sign: f64) {
-    let of_lengths = folded.mean.iter_mut().zip(sides).zip(&folded.one_way);
-    of_lengths.for_each(|((mean, side), one_way)| add_side(mean, &side.effect, one_way, sign));
-}
-
-fn add_side(mean: &mut Square, effect: &[f64], one_way: &[(usize, usize)], sign: f64) {
     for &(from, to) in one_way {
-        let value = mean.at(from, to) + sign * (effect[from] - effect[to]);
+        let value = mean.at(from, to) - (effect[from] - effect[to]);
         mean.set(from, to, value);
         mean.set(to, from, value);
     }
+    mean
 }

@@ -1,0 +1,96 @@
+//! Splits what was measured into what both directions of every pair have in common and what tells them apart.
+//!
+//! In: a square of logarithms. Out: [`Halves`].
+
+use rayon::prelude::*;
+
+use crate::analysis::square::Square;
+
+/// One length, split.
+pub(super) struct Halves {
+    /// What both directions of a pair have in common; of one alone where the other one is missing; symmetric.
+    pub mean: Square,
+    /// Half of what tells them apart, row minus column; antisymmetric.
+    pub half: Square,
+    /// Source and destination of pairs that were measured in this direction only.
+    pub one_way: Vec<(usize, usize)>,
+}
+
+/// Side of the tiles in which a square is read both along and across its rows: two of them fit next to the processor.
+const TILE: usize = 32;
+
+/// What both directions have in common, what tells them apart, and pairs that were measured one way only.
+pub(super) fn split(logarithms: &Square) -> Halves {
+    let count = logarithms.side();
+    let (mut mean, mut half) = (Square::missing(count), Square::missing(count));
+    let bands = mean.bands_mut(TILE).zip(half.bands_mut(TILE)).enumerate();
+    let one_way = bands.flat_map_iter(|(band, (mean, half))| {
+        let mut one_way = Vec::new();
+        let rows = band * TILE..((band + 1) * TILE).min(count);
+        for columns in (0..count).step_by(TILE).map(|first| first..(first + TILE).min(count)) {
+            let mut back = [[f32::NAN; TILE]; TILE];
+            for column in columns.clone() {
+                let across = &logarithms.row(column)[rows.clone()];
+                across.iter().enumerate().for_each(|(row, value)| back[row][column - columns.start] = *value);
+            }
+            for (n, (row, back)) in rows.clone().zip(&back).enumerate() {
+                let there = &logarithms.row(row)[columns.clone()];
+                let place = n * count + columns.start..n * count + columns.end;
+                let values = mean[place.clone()].iter_mut().zip(&mut half[place]);
+                let mut is_one_way = false;
+                for ((mean, half), (there, back)) in values.zip(there.iter().zip(back)) {
+                    *half = (there - back) / 2.0;
+                    *mean = if there.is_nan() {
+                        *back
+                    } else if back.is_nan() {
+                        *there
+                    } else {
+                        (there + back) / 2.0
+                    };
+                    is_one_way |= !there.is_nan() & back.is_nan();
+                }
+                if is_one_way {
+                    let alone = columns
+                        .clone()
+                        .filter(|to| !there[to - columns.start].is_nan() && back[to - columns.start].is_nan());
+                    one_way.extend(alone.map(|to| (row, to)));
+                }
+            }
+        }
+        one_way
+    });
+    let one_way = one_way.collect();
+    Halves { mean, half, one_way }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::square;
+
+    #[test]
+    fn every_cell_of_every_tile_meets_the_one_across_the_diagonal() {
+        // Neither a multiple of the tiles' side nor smaller than one.
+        for count in [1, 5, TILE, TILE + 1, 3 * TILE - 1] {
+            let logarithms = square(count, |i, j| (i * 1000 + j) as f64);
+            let halves = split(&logarithms);
+            for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+                let (there, back) = (logarithms.at(i, j), logarithms.at(j, i));
+                assert_eq!((halves.mean.at(i, j), halves.half.at(i, j)), ((there + back) / 2.0, (there - back) / 2.0));
+            }
+            assert!((0..count).all(|host| halves.mean.at(host, host).is_nan()) && halves.one_way.is_empty());
+        }
+    }
+
+    #[test]
+    fn pairs_that_were_measured_one_way_are_told() {
+        let mut logarithms = square(40, |_, _| 1.0);
+        logarithms.set(3, 35, f64::NAN);
+        logarithms.set(38, 2, f64::NAN);
+        logarithms.set(7, 8, f64::NAN);
+        logarithms.set(8, 7, f64::NAN);
+        let halves = split(&logarithms);
+        assert_eq!(halves.one_way, [(2, 38), (35, 3)]);
+        assert!(halves.mean.at(3, 35) == 1.0 && halves.half.at(3, 35).is_nan() && halves.mean.at(7, 8).is_nan());
+    }
+}
