@@ -18,7 +18,7 @@ pub(super) fn of_time(time: f32) -> f32 {
     let series = SERIES.iter().fold(0.0, |sum, factor| sum * mantissa + factor);
     let exponent = exponent as f32;
     let logarithm = series * mantissa * square + exponent * LN_2_REST - 0.5 * square + mantissa + exponent * LN_2;
-    let is_time = (time >= f32::MIN_POSITIVE) & (time <= f32::MAX);
+    let is_time = (f32::MIN_POSITIVE..=f32::MAX).contains(&time);
     if is_time { logarithm } else { f32::NAN }
 }
 
@@ -36,11 +36,11 @@ const SERIES: [f32; 9] = [
     -1.666_805_8e-1,
     2.000_071_5e-1,
     -2.499_999_4e-1,
-    3.333_333_1e-1,
+    3.333_333e-1,
 ];
 
 /// ln(2) in two parts, of which the larger one has few digits: its product with an exponent is exact.
-const LN_2: f32 = 0.693_359_375;
+const LN_2: f32 = 355.0 / 512.0;
 const LN_2_REST: f32 = -2.121_944_4e-4;
 
 #[cfg(test)]
