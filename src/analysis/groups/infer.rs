@@ -240,49 +240,34 @@ fn join(bands: &[Band], label: Vec<usize>) -> Vec<usize> {
     let (mut first, mut second) = (blocks(|band| &band.first), blocks(|band| &band.second));
     let count = first[0].count;
     let mut alive: Vec<usize> = (0..count).collect();
-    let pairs: Vec<(usize, usize)> = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).collect();
-    let mut alike = Alike::all(&first, &alive, &pairs);
-    alike.sort_by(|x, y| y.difference.total_cmp(&x.difference));
-    while let Some(Alike { pair: (a, b), parts, .. }) = alike.pop() {
-        if parts != alive.len() {
-            let again = Alike::of(&first, &alive, (a, b));
-            alike.insert(alike.partition_point(|other| other.difference > again.difference), again);
-            continue;
-        }
+    let mut differ = vec![false; count * count];
+    let mut alike = most_alike(&first, &alive, &differ);
+    while let Some((_, a, b)) = alike.pop() {
         if difference(&second, &alive, a, b) > LIMIT {
+            differ[a * count + b] = true;
             continue;
         }
         first.iter_mut().chain(&mut second).for_each(|blocks| blocks.join(&alive, a, b));
         alive.retain(|part| *part != b);
         label.iter_mut().filter(|part| **part == b).for_each(|part| *part = a);
         // The larger part may be told from the others where the smaller ones could not, and the other way round.
-        let pairs: Vec<_> = alive.iter().filter(|c| **c != a).map(|&c| (a.min(c), a.max(c))).collect();
-        alike.retain(|Alike { pair: (x, y), .. }| ![a, b].contains(x) && ![a, b].contains(y));
-        alike.extend(Alike::all(&first, &alive, &pairs));
-        alike.sort_by(|x, y| y.difference.total_cmp(&x.difference));
+        (0..count).for_each(|c| (differ[a * count + c], differ[c * count + a]) = (false, false));
+        alike = most_alike(&first, &alive, &differ);
     }
     by_size(&label)
 }
 
-/// Two parts that are not known to differ.
-///
-/// When two parts become one, the difference of two others changes by what one column says more or less. It is computed again
-/// only when they are next to be joined.
-struct Alike {
-    pair: (usize, usize),
-    difference: f64,
-    /// How many parts there were when this was computed.
-    parts: usize,
-}
-
-impl Alike {
-    fn of(blocks: &[Blocks], alive: &[usize], pair: (usize, usize)) -> Self {
-        Self { pair, difference: difference(blocks, alive, pair.0, pair.1), parts: alive.len() }
-    }
-
-    fn all(blocks: &[Blocks], alive: &[usize], pairs: &[(usize, usize)]) -> Vec<Self> {
-        pairs.par_iter().with_min_len(PAIRS).map(|pair| Self::of(blocks, alive, *pair)).collect()
-    }
+/// Pairs of parts that are not known to differ, with their difference; the most alike last.
+fn most_alike(blocks: &[Blocks], alive: &[usize], differ: &[bool]) -> Vec<(f64, usize, usize)> {
+    let count = blocks[0].count;
+    let pairs = alive.iter().enumerate().flat_map(|(n, &a)| alive[n + 1..].iter().map(move |&b| (a, b)));
+    let pairs: Vec<(usize, usize)> = pairs.filter(|(a, b)| !differ[a * count + b]).collect();
+    let differences = pairs.par_iter().with_min_len(PAIRS).map(|&(a, b)| (difference(blocks, alive, a, b), a, b));
+    let mut alike: Vec<(f64, usize, usize)> = differences.collect();
+    // Of equals, the first one is last.
+    alike.reverse();
+    alike.sort_by(|x, y| y.0.total_cmp(&x.0));
+    alike
 }
 
 /// Pairs that are worth a task of their own.
