@@ -9,7 +9,6 @@ use super::{
     folded::Folded,
     links,
     model::{Fit, members},
-    polish::MANY_GROUPS,
     uplinks,
 };
 use crate::stats::median_of;
@@ -64,8 +63,8 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    fn is_most(self) -> bool {
-        2 * self.slow > self.of
+    fn is_most(self, share: f64) -> bool {
+        self.slow as f64 > share * self.of as f64
     }
 }
 
@@ -181,6 +180,15 @@ const MOST_ONE_WAY: f64 = 0.2;
 /// How many times as much it takes to be believed where structure is not understood.
 const CAUTION: f64 = 2.0;
 
+/// Least `ln(ratio)` of a host where there are too few cells to tell structure: few structures make as much of one host.
+const BEYOND_STRUCTURE: f64 = 0.45;
+
+/// Share of a host's pairs of which more must be slow.
+const MOST_CELLS: f64 = 0.5;
+
+/// The same where structure is not understood: what is far is far from some.
+const MOST_CELLS_BY_CAUTION: f64 = 0.6;
+
 /// Pairs that may be as slow as half of a slow pair, both ways, before they are taken for structure that is not
 /// understood.
 const MOST_ALIKE: usize = 4;
@@ -193,22 +201,25 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let members = members(&fit.group, fit.groups);
     let mut suspicions = Vec::new();
     let group_effects = uplinks::effects(&fit);
-    let slow_groups = if fit.is_understood {
-        slow_groups(&fit, group_effects.as_deref(), &members, confidence, floors)
+    let ways = if fit.is_understood {
+        ways(&fit, group_effects.as_deref(), &members, confidence, floors)
     } else {
-        vec![None; fit.groups]
+        vec![Way::Usual; fit.groups]
     };
-    suspicions.extend(slow_groups.iter().flatten().cloned());
-    let effects = host_effects(&fit, group_effects.as_deref(), &slow_groups, &members, floors);
+    suspicions
+        .extend(ways.iter().filter_map(|way| if let Way::Slow(found) = way { Some(found.clone()) } else { None }));
+    let effects = host_effects(&fit, group_effects.as_deref(), &ways, &members, floors);
     let evidence = evidence::weigh(&effects);
     let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
     // What structure does, it does to both directions alike, where both were measured.
     let pairs = fit.cells.iter().map(|cells| cells.iter().sum::<usize>() / 2).max().unwrap_or(0);
     let is_two_way = (fit.one_way.len() as f64) < MOST_ONE_WAY * pairs as f64;
-    let is_clear = |direction| fit.is_understood || direction != Direction::Both && is_two_way;
+    let is_understood = fit.is_understood;
+    let is_clear = |direction| is_understood || direction != Direction::Both && is_two_way;
     let is_slow = |evidence: &Evidence| {
         let caution = if is_clear(evidence.direction) { 1.0 } else { CAUTION };
-        evidence.effect > caution * floors.node && evidence.score > caution * threshold
+        let floor = if fit.is_determined { caution * floors.node } else { BEYOND_STRUCTURE };
+        evidence.effect > floor && evidence.score > caution * threshold
     };
     let nodes: Vec<Suspicion> = evidence
         .iter()
@@ -240,7 +251,10 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         doubt: found.by_chance,
     }));
     let mut judgement = Judgement { fit, groups: group_effects, hosts: effects, suspicions: Vec::new() };
-    suspicions.retain(|found| found.kind != Kind::Node || judgement.agreement(found).is_most());
+    suspicions.retain(|found| {
+        let share = if is_clear(found.direction) { MOST_CELLS } else { MOST_CELLS_BY_CAUTION };
+        found.kind != Kind::Node || judgement.agreement(found).is_most(share)
+    });
     judgement.suspicions = suspicions;
     judgement
 }
@@ -256,26 +270,59 @@ fn of_evidence(kind: Kind, hosts: Vec<usize>, evidence: &Evidence, among: usize,
     }
 }
 
-/// Groups of three hosts or more whose way to the others is slow, `[group]`.
-fn slow_groups(
-    fit: &Fit,
-    effects: Option<&[Effects]>,
-    members: &[Vec<usize>],
-    confidence: f64,
-    floors: Floors,
-) -> Vec<Option<Suspicion>> {
-    let Some(effects) = effects else { return vec![None; fit.groups] };
+/// What a group's way to the others is like.
+#[derive(Clone)]
+enum Way {
+    /// As others are, or of fewer than three hosts.
+    Usual,
+    /// Slow for all hosts of the group.
+    Slow(Suspicion),
+    /// Slow for some hosts of the group: they are at fault, and not their way.
+    SlowForSome,
+}
+
+/// The way of every group, `[group]`.
+fn ways(fit: &Fit, effects: Option<&[Effects]>, members: &[Vec<usize>], confidence: f64, floors: Floors) -> Vec<Way> {
+    let Some(effects) = effects else { return vec![Way::Usual; fit.groups] };
     let lengths = fit.lengths.len();
     let threshold = evidence::threshold(confidence, fit.groups, lengths).min(MOST_SCORE_OF_GROUPS);
-    let evidence = evidence::weigh(effects);
+    let evidence = evidence::weigh(&without_near(effects));
     let several = members.iter().filter(|members| members.len() > 1).count();
     let judge = |(members, evidence): (&Vec<usize>, &Evidence)| {
         // Two others are needed that have a way between them.
         let is_slow = members.len() >= 3 && several > 2 && evidence.effect > floors.group && evidence.score > threshold;
-        is_slow.then(|| of_evidence(Kind::Group, members.clone(), evidence, fit.groups, lengths))
+        match (is_slow, are_all_slow(fit, members, evidence)) {
+            (false, _) => Way::Usual,
+            (true, true) => Way::Slow(of_evidence(Kind::Group, members.clone(), evidence, fit.groups, lengths)),
+            (true, false) => Way::SlowForSome,
+        }
     };
     members.iter().zip(&evidence).map(judge).collect()
 }
+
+/// Effects of groups, in which one that is nearer to others than they are to each other is like the others: whoever is
+/// compared with a slow group is near, which is no scatter.
+fn without_near(effects: &[Effects]) -> Vec<Effects> {
+    let of = |effects: &Effects| Effects {
+        common: effects.common.iter().map(|effect| effect.max(0.0)).collect(),
+        ..effects.clone()
+    };
+    effects.iter().map(of).collect()
+}
+
+/// Whether the members of a group are slow, all but few: else some of them are, and the group's middle is among those.
+fn are_all_slow(fit: &Fit, members: &[usize], evidence: &Evidence) -> bool {
+    let (first, last) = evidence.range;
+    let mut scratch = Vec::new();
+    let is_slow = |host: &&usize| {
+        let own = median_of(fit.lengths[first..=last].iter().map(|of| of.common[**host]), &mut scratch);
+        own > -0.5 * evidence.effect
+    };
+    members.iter().filter(is_slow).count() as f64 >= ALL_BUT_FEW * members.len() as f64
+}
+
+/// Share of a group's members that must be slow for the group to be.
+const ALL_BUT_FEW: f64 = 0.8;
 
 /// The correction for few groups would ask for more than their blocks can show; they are many cells each.
 const MOST_SCORE_OF_GROUPS: f64 = 6.0;
@@ -284,7 +331,7 @@ const MOST_SCORE_OF_GROUPS: f64 = 6.0;
 fn host_effects(
     fit: &Fit,
     groups: Option<&[Effects]>,
-    slow_groups: &[Option<Suspicion>],
+    ways: &[Way],
     members: &[Vec<usize>],
     floors: Floors,
 ) -> Vec<Effects> {
@@ -298,7 +345,7 @@ fn host_effects(
             // counts from the other one.
             cells => {
                 let of_middle = match members[fit.group[host]].len() {
-                    2 if fit.groups < MANY_GROUPS => 1.0,
+                    2 => 1.0,
                     hosts => 1.57 / hosts as f64,
                 };
                 1.2533 * noise / (cells as f64).sqrt() * (1.0 + of_middle).sqrt()
@@ -307,12 +354,17 @@ fn host_effects(
         let (mut common, mut side) = (of.common.clone(), of.side.clone());
         for (group, hosts) in members.iter().enumerate() {
             let Some(groups) = groups else { break };
-            if hosts.len() < 3 {
-                // Too few to be a group that is at fault: then its hosts are.
-                let effect = small.as_ref().map_or(groups[length].common[group], |small| small[length][group]);
-                hosts.iter().for_each(|host| common[*host] += effect);
-            } else if slow_groups[group].is_some() {
-                hosts.iter().for_each(|host| side[*host] -= groups[length].side[group]);
+            let (of_group, side_of_group) = (groups[length].common[group], groups[length].side[group]);
+            match &ways[group] {
+                Way::Slow(_) => hosts.iter().for_each(|host| side[*host] -= side_of_group),
+                Way::SlowForSome => hosts.iter().for_each(|host| common[*host] += of_group),
+                // Too few to be a group that is at fault: then its hosts are. Of many pairs, what both hosts take more may
+                // be their place.
+                Way::Usual if hosts.len() == 1 || hosts.len() == 2 && small.is_none() => {
+                    let shared = small.as_ref().map_or(of_group, |small| small[length][group]);
+                    hosts.iter().for_each(|host| common[*host] += shared);
+                }
+                Way::Usual => {}
             }
         }
         Effects {

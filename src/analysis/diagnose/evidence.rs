@@ -11,6 +11,7 @@ use super::Direction;
 use crate::stats::scatter;
 
 /// Effects of all hosts at one length, as in [`super::model::LengthFit`], with what is known of their precision.
+#[derive(Clone)]
 pub struct Effects {
     /// By how much a host is slower both ways, `[host]`.
     pub common: Vec<f64>,

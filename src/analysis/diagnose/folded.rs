@@ -54,25 +54,30 @@ impl Folded {
         Ok(folded)
     }
 
-    /// Of the scatter of samples: deviation in units of the median, its logarithm. `None` where the run has no deviations
-    /// or all are 0.
+    /// Of the scatter of samples: deviation in units of the median, its logarithm, with what a steady pair may have.
+    /// `None` where the run has no deviations or no pair has more than that.
     pub fn read_scatter(run: &dyn Run, is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
         let statistics = [Statistic::Deviation, Statistic::Median];
         if !statistics.iter().all(|statistic| run.statistics().contains(statistic)) {
             return Ok(None);
         }
         let hosts = &run.header().hosts;
-        let part = |values: [&[f64]; 2]| {
-            let [mut scatter, mut times] = values.map(|values| fold(values, hosts, is_left_out));
+        let part = |[deviations, times]: [&[f64]; 2]| {
+            let pairs = || deviations.iter().zip(times);
+            let is_any = pairs().any(|(deviation, time)| *deviation > STEADY * time);
+            let with_floor: Vec<f64> = pairs().map(|(deviation, time)| deviation.hypot(STEADY * time)).collect();
+            let [mut scatter, mut times] = [&with_floor, times].map(|values| fold(values, hosts, is_left_out));
             let level_of_scatter = level(&mut scatter);
             level(&mut times);
             scatter.subtract(&times);
-            (level_of_scatter, split(&scatter))
+            (is_any, level_of_scatter, split(&scatter))
         };
-        let mut folded = Self::empty(run);
-        read_lengths(run, statistics, part, |length, (level, halves)| folded.push(length, level, halves))?;
-        let is_there = |mean: &Square| (0..mean.side()).any(|host| mean.present(host) > 0);
-        Ok(folded.mean.iter().any(is_there).then_some(folded))
+        let (mut folded, mut is_any_unsteady) = (Self::empty(run), false);
+        read_lengths(run, statistics, part, |length, (is_any, level, halves)| {
+            folded.push(length, level, halves);
+            is_any_unsteady |= is_any;
+        })?;
+        Ok(is_any_unsteady.then_some(folded))
     }
 
     fn empty(run: &dyn Run) -> Self {
@@ -165,6 +170,9 @@ impl Folded {
         self.mean[length].at(source, destination) + if half.is_nan() { 0.0 } else { half }
     }
 }
+
+/// Deviation of the samples of a steady pair, as a share of its median: hosts that differ by less are alike as well.
+const STEADY: f64 = 0.03;
 
 /// Reads some statistics length by length; `work` is done on a length while the next one is read, `take` gets what comes of
 /// it, in order.

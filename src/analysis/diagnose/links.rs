@@ -5,6 +5,7 @@
 //! agreement is counted in the run itself: the share of cells at each length that depart as much.
 
 use rayon::prelude::*;
+use statrs::function::factorial::binomial;
 
 use super::{Direction, model::Fit};
 use crate::stats::median_of;
@@ -294,10 +295,10 @@ impl Cause {
 
 /// Best explanation of a series of rests, `[length]`, by one cause. `seconds`: what the pair should take.
 fn explain(series: &[f64], seconds: &[f64], bytes: &[f64], readings: &Readings) -> Option<Judged> {
-    let mut best: Option<Judged> = None;
+    let mut best: Option<(f64, Judged)> = None;
     for cause in CAUSES {
         let Some(curve) = cause.predict(series, seconds, bytes) else { continue };
-        let (mut chance, mut least_chance, mut effect) = (1.0, 1.0f64, 0.0f64);
+        let (mut chance, mut of_others, mut least_chance, mut effect) = (1.0, 1.0, 1.0f64, 0.0f64);
         let (mut first, mut last) = (None, 0);
         let (mut agreeing, mut disagreeing) = (0, 0);
         for (length, &predicted) in curve.iter().enumerate().filter(|(length, _)| !series[*length].is_nan()) {
@@ -317,8 +318,12 @@ fn explain(series: &[f64], seconds: &[f64], bytes: &[f64], readings: &Readings) 
                 last = length;
             } else if series[length] < STILL_SLOW * predicted {
                 disagreeing += 1;
+            } else {
+                // It is slow here as well, by another amount: what its neighbours take is not known that well.
+                of_others *= readings.chance[length].between(STILL_SLOW * predicted, f64::INFINITY);
+                first = first.or(Some(length));
+                last = length;
             }
-            // Else it is slow here as well, by another amount: what its neighbours take is not known that well.
         }
         // A length for every further number says nothing: it agrees by construction.
         if cause.parameters() > 1 {
@@ -326,15 +331,18 @@ fn explain(series: &[f64], seconds: &[f64], bytes: &[f64], readings: &Readings) 
             agreeing -= agreeing.min(1);
         }
         let Some(first) = first.filter(|_| effect >= LEAST_EFFECT) else { continue };
+        // Any of the lengths may be those that say otherwise.
+        chance *= binomial((agreeing + disagreeing) as u64, disagreeing as u64);
         // Every length that says otherwise must have been disturbed itself.
         if disagreeing * 3 > agreeing || agreeing == 0 {
             continue;
         }
-        if best.is_none_or(|best| chance < best.chance) {
-            best = Some(Judged { effect, range: (first, last), chance });
+        // The cause is the one that the lengths agree on best, whatever else they show.
+        if best.is_none_or(|(least, _)| chance < least) {
+            best = Some((chance, Judged { effect, range: (first, last), chance: chance * of_others }));
         }
     }
-    best
+    best.map(|(_, judged)| judged)
 }
 
 /// What two directions say together. `each`: taken as independent of each other; `alone`: supposing that the other one is

@@ -47,6 +47,8 @@ pub struct Fit {
     pub group: Vec<usize>,
     /// Number of groups.
     pub groups: usize,
+    /// Whether there are enough cells to tell the structure: if not, what hosts add to it cannot be told either.
+    pub is_determined: bool,
     /// Whether the structure is understood: if not, what is slow both ways may be far rather than at fault.
     pub is_understood: bool,
     /// `[length]`.
@@ -67,14 +69,17 @@ impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
     pub fn of(folded: Folded, known: Option<&[usize]>) -> Self {
         let structure = match known {
-            Some(known) => {
-                Structure { group: known.to_vec(), patterns: vec![DMatrix::zeros(known.len(), 0)], is_understood: true }
-            }
+            Some(known) => Structure {
+                group: known.to_vec(),
+                patterns: vec![DMatrix::zeros(known.len(), 0)],
+                is_determined: true,
+                is_understood: true,
+            },
             None => sample::infer(&folded),
         };
         let (lengths, hosts) = (folded.mean.len(), structure.group.len());
         let groups = structure.group.iter().max().map_or(1, |last| last + 1);
-        let Structure { group, patterns, is_understood } = structure;
+        let Structure { group, patterns, is_determined, is_understood } = structure;
         let fit_mean = |length: usize, mean: Square| {
             fit_blocks(mean, &group, groups, &patterns[length * patterns.len() / lengths])
         };
@@ -89,6 +94,7 @@ impl Fit {
         let mut fit = Self {
             group,
             groups,
+            is_determined,
             is_understood,
             lengths: Vec::new(),
             rest: Vec::new(),

@@ -88,26 +88,33 @@ pub(super) fn fit_blocks(mean: Square, group: &[usize], groups: usize, patterns:
     fitted
 }
 
-/// Takes from the rest what the patterns explain of it.
+/// Takes from the rest what the patterns, unit vectors orthogonal to the constant, explain of it: of the times, because hops
+/// add up in these.
 fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
     let hosts = patterns.nrows();
-    let mut explained: DMatrix<f64> = DMatrix::zeros(hosts, hosts);
+    let mut explained: DMatrix<f64> = DMatrix::from_element(hosts, hosts, 1.0);
     // What is missing, the diagonal among it, and what is wild is filled in with what has been explained so far.
     for _ in 0..FILLINGS {
+        let logarithms = explained.map(f64::ln);
         let mut departures: Vec<f64> =
-            fitted.rest.upper_pairs().map(|(i, j, value)| value - explained[(i, j)]).collect();
+            fitted.rest.upper_pairs().map(|(i, j, value)| value - logarithms[(i, j)]).collect();
         let limit = WILD_DEPARTURE * scatter_about_zero(&mut departures);
         let filled = DMatrix::from_fn(hosts, hosts, |i, j| {
             let value = fitted.rest.at(i, j);
-            let is_usual = (value - explained[(i, j)]).abs() <= limit;
-            if is_usual { value } else { explained[(i, j)] }
+            let is_usual = (value - logarithms[(i, j)]).abs() <= limit;
+            if is_usual { value.exp() } else { explained[(i, j)] }
         });
+        let mean = filled.mean();
         explained = patterns * (patterns.transpose() * filled * patterns) * patterns.transpose();
+        explained.apply(|factor| *factor = (*factor + mean).max(LEAST_FACTOR));
     }
     fitted.rest.rows_mut().enumerate().for_each(|(i, row)| {
-        row.iter_mut().enumerate().for_each(|(j, value)| *value -= explained[(i, j)] as f32);
+        row.iter_mut().enumerate().for_each(|(j, value)| *value -= explained[(i, j)].ln() as f32);
     });
 }
+
+/// Least part of a usual time that patterns may leave of it.
+const LEAST_FACTOR: f64 = 0.05;
 
 /// Standard deviation of the noise, from a rest that was left by taking so many numbers from it.
 fn noise_of(rest: &Square, taken: usize) -> f64 {
@@ -134,9 +141,6 @@ const ENOUGH_FOR_NOISE: usize = 65_536;
 
 /// Share of the values that say something about noise at least, however many numbers were taken from them.
 const LEAST_FREE: f64 = 0.2;
-
-/// Groups from which on most of them are healthy and alike.
-pub(super) const MANY_GROUPS: usize = 8;
 
 /// How often missing and wild values are filled in before patterns are believed.
 const FILLINGS: usize = 8;
@@ -220,9 +224,8 @@ impl<'a> Parts<'a> {
         for members in &self.members {
             let mut own: Vec<f64> = members.iter().map(|&host| self.effect[host]).collect();
             let middle = match own[..] {
-                // The middle of two is half way to the slow one, unless there are enough groups to tell that the
-                // whole group is that much slower.
-                [a, b] if self.groups < MANY_GROUPS => a.min(b),
+                // The middle of two is half way to the slow one.
+                [a, b] => a.min(b),
                 _ => median(&mut own),
             };
             members.iter().for_each(|&host| self.effect[host] -= middle);
@@ -354,10 +357,11 @@ mod tests {
     fn patterns_explain_a_torus_and_leave_a_slow_pair() {
         let mut rng = generator(5);
         let hops = torus([4, 4, 2], &mut rng);
-        let patterns = patterns_of_torus(&hops, 6);
+        let patterns = patterns_of_torus(&hops, 5);
         let slow = |i: usize, j: usize| if (i, j) == (3, 17) { 0.8 } else { 0.0 };
         let host = |i: usize| if i == 9 { 0.5 } else { 0.0 };
-        let mean = symmetric(32, |i, j| 0.2 * hops[i][j] + slow(i, j) + host(i) + host(j) + 0.01 * normal(&mut rng));
+        let way = |i: usize, j: usize| (1.0 + 0.2 * hops[i][j]).ln();
+        let mean = symmetric(32, |i, j| way(i, j) + slow(i, j) + host(i) + host(j) + 0.01 * normal(&mut rng));
         let group = vec![0; 32];
         let without = fit_groups(mean.clone(), &group, 1);
         let fitted = fit_blocks(mean.clone(), &group, 1, &patterns);
@@ -369,8 +373,8 @@ mod tests {
         // The same with a third of the pairs missing.
         let mut few = mean;
         lose_pairs(&mut [&mut few], 0.3, &mut rng);
-        few.set(3, 17, 0.2 * hops[3][17] + 0.8);
-        few.set(17, 3, 0.2 * hops[3][17] + 0.8);
+        few.set(3, 17, way(3, 17) + 0.8);
+        few.set(17, 3, way(3, 17) + 0.8);
         let fitted = fit_blocks(few, &group, 1, &patterns);
         assert!(fitted.noise < 0.025 && (fitted.rest.at(3, 17) - 0.8).abs() < 0.1, "{}", fitted.noise);
     }

@@ -54,7 +54,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
             let mut group: Vec<usize> = placed.into_iter().map(|(group, _)| group).collect();
             chosen.iter().zip(&structure.group).for_each(|(host, own)| group[*host] = *own);
             let patterns = structure.patterns.iter().map(|_| nalgebra::DMatrix::zeros(hosts, 0)).collect();
-            return Structure { group: groups::by_size(&group), patterns, is_understood: true };
+            return Structure { group: groups::by_size(&group), patterns, is_determined: true, is_understood: true };
         }
         chosen.extend(strangers.iter().step_by(strangers.len().div_ceil(MOST_STRANGERS)));
         chosen.sort_unstable();

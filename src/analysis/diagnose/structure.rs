@@ -26,6 +26,8 @@ pub(super) struct Structure {
     pub group: Vec<usize>,
     /// For each band of lengths, one pattern in each column, `[host, pattern]`.
     pub patterns: Vec<DMatrix<f64>>,
+    /// Whether there are enough cells to tell it.
+    pub is_determined: bool,
     /// Whether it predicts one direction of pairs from the other one about as well as noise allows.
     pub is_understood: bool,
 }
@@ -37,8 +39,11 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         bands(&folded.mean, &half)
     };
     let everybody = vec![0; folded.hosts()];
-    let mut group = groups::infer(&bands_given(&everybody));
-    let mut bands = bands_given(&group);
+    let mut bands = bands_given(&everybody);
+    let hosts = folded.hosts() as f64;
+    let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
+    let mut group = groups::infer(&bands);
+    bands = bands_given(&group);
     for _ in 0..3 {
         // Once groups are known, the effects of single hosts are, and without these groups are seen better.
         let mut refined = bands.clone();
@@ -51,8 +56,6 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         bands = bands_given(&group);
     }
     let mut group = groups::absorb(&bands, &group);
-    let hosts = folded.hosts() as f64;
-    let cells = bands[0].first.upper().count() as f64 / (hosts * (hosts - 1.0) / 2.0);
     if cells < MOST_MISSING {
         let mut bands = bands_given(&group);
         bands.iter_mut().for_each(|band| without_common(band, &group));
@@ -71,20 +74,32 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     let own = (1.0 + 1.57 * (2.0 / hosts + groups * (groups + 1.0) / (hosts * (hosts - 1.0)))).sqrt();
     let errors: Vec<f64> = bands.iter().map(|band| error_of_groups(band, &group) / (own * band.noise)).collect();
     let by_groups = errors.iter().sum::<f64>() / errors.len() as f64;
+    // Numbers that are nearly as many as the cells explain whatever there is.
+    let known = bands[0].first.upper().count() as f64;
+    let is_determined = |numbers: f64| cells >= MOST_MISSING || LEAST_CELLS * numbers <= known;
     let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
-    let none = || vec![DMatrix::zeros(folded.hosts(), 0); bands.len()];
+    let of_groups = |group: Vec<usize>, is_understood: bool| {
+        let is_determined = is_determined(hosts + groups * (groups + 1.0) / 2.0);
+        let patterns = vec![DMatrix::zeros(group.len(), 0); bands.len()];
+        let group = if is_determined { group } else { everybody.clone() };
+        Structure { group, patterns, is_determined, is_understood: is_determined && is_understood }
+    };
     if by_groups < UNEXPLAINED {
         let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
-        return Structure { group, patterns: none(), is_understood };
+        return of_groups(group, is_understood);
     }
-    let patterns: Vec<spectral::Patterns> = bands.iter().map(spectral::patterns).collect();
+    let patterns: Vec<spectral::Patterns> =
+        bands.iter().map(|band| spectral::patterns(band, spectral::Judge::HeldOutPairs)).collect();
     let errors = patterns.iter().zip(&bands).map(|(patterns, band)| patterns.error / band.noise);
     let by_patterns = errors.sum::<f64>() / bands.len() as f64;
     if folded.hosts() >= LEAST_HOSTS && by_patterns < CLEARLY_BETTER * by_groups {
+        let most = patterns.iter().map(|patterns| patterns.strengths.len()).max().unwrap_or(0);
+        let is_determined = is_determined(hosts * (1 + most) as f64);
+        let is_understood = is_determined && by_patterns < not_understood;
         let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
-        return Structure { group: everybody, patterns, is_understood: by_patterns < not_understood };
+        return Structure { group: everybody, patterns, is_determined, is_understood };
     }
-    Structure { group, patterns: none(), is_understood: by_groups < not_understood }
+    of_groups(group, by_groups < not_understood)
 }
 
 /// The mean of both directions.
@@ -174,6 +189,9 @@ const NOT_UNDERSTOOD: f64 = 4.0;
 /// The same where many pairs are missing: hosts then have different partners, at different distances, and what is not
 /// understood does not cancel out.
 const NOT_UNDERSTOOD_WITH_FEW: f64 = 1.35;
+
+/// Cells for each number that is taken from them, below which nothing is known about structure.
+const LEAST_CELLS: f64 = 1.5;
 
 /// Share of pairs below which many are missing.
 const MOST_MISSING: f64 = 0.8;

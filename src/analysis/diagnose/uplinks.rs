@@ -5,8 +5,7 @@
 
 use super::{
     evidence::Effects,
-    model::{Fit, members},
-    polish,
+    model::{Fit, LengthFit, members},
 };
 use crate::stats::median;
 
@@ -16,8 +15,14 @@ const USUAL_DIFFERENCE: f64 = 0.01;
 /// Groups from which on one other group may be at fault as well.
 const MANY_GROUPS: usize = 6;
 
+/// Groups from which on most of them are healthy and alike.
+const ENOUGH_GROUPS: usize = 8;
+
 /// Least difference of a way between groups from those inside them.
 const LEAST_STEP: f64 = 0.02;
+
+/// The same, in standard errors.
+const BEYOND_NOISE: f64 = 3.0;
 
 /// Of every so many lengths, one must show that there is a way between two groups: latencies differ more than bandwidths.
 const SHOWING: usize = 3;
@@ -75,20 +80,41 @@ pub fn polished(fit: &Fit) -> Option<Vec<Vec<f64>>> {
         }
         effect
     };
-    (groups >= polish::MANY_GROUPS).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
+    (groups >= ENOUGH_GROUPS).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
 }
 
 /// Whether there is a way between two groups, `[group * groups + group]`, with which others can be compared: two parts of
-/// what is one group in truth have none.
+/// what is one group in truth have none. It must take longer than what is nearer inside either of them, by more than noise.
 fn ways(fit: &Fit) -> Vec<bool> {
     let groups = fit.groups;
-    let shows = |block: &[f64], h: usize, k: usize| {
-        let inside = median(&mut [block[h * groups + h], block[k * groups + k]]);
-        inside.is_nan() || block[h * groups + k] > inside + LEAST_STEP
+    let shows = |length: usize, cells: &[f64], h: usize, k: usize| {
+        let LengthFit { block, noise, .. } = &fit.lengths[length];
+        let (own, other, between) = (h * groups + h, k * groups + k, h * groups + k);
+        let inside = if block[own] > block[other] || block[other].is_nan() { own } else { other };
+        let error = 1.2533 * noise * (1.0 / cells[inside].max(1.0) + 1.0 / cells[between].max(1.0)).sqrt();
+        block[inside].is_nan() || block[between] > block[inside] + LEAST_STEP.max(BEYOND_NOISE * error)
     };
-    let pairs = (0..groups * groups).map(|pair| (pair / groups, pair % groups));
-    let showing = pairs.map(|(h, k)| fit.lengths.iter().filter(|of| shows(&of.block, h, k)).count());
-    showing.map(|count| SHOWING * count >= fit.lengths.len()).collect()
+    let mut showing = vec![0; groups * groups];
+    for length in 0..fit.lengths.len() {
+        let cells = cells_of_blocks(fit, length);
+        for (pair, showing) in showing.iter_mut().enumerate() {
+            *showing += usize::from(shows(length, &cells, pair / groups, pair % groups));
+        }
+    }
+    showing.into_iter().map(|count| SHOWING * count >= fit.lengths.len()).collect()
+}
+
+/// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`.
+fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
+    let mut cells = vec![0.0; fit.groups * fit.groups];
+    for (i, j, _) in fit.rest[length].upper_pairs() {
+        let (g, h) = (fit.group[i], fit.group[j]);
+        cells[g * fit.groups + h] += 1.0;
+        if g != h {
+            cells[h * fit.groups + g] += 1.0;
+        }
+    }
+    cells
 }
 
 /// By how much the way from each group to others is slower than those of other groups, `[group]`.

@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use super::{
     Band,
     blocks::{Blocks, LEAST_DIFFERENCE, MOST_OF_FEW, add_misfit, all_blocks, misfit, squares},
-    by_size, spectral,
+    by_size,
+    spectral::{self, Judge},
 };
 use crate::{analysis::square::Square, stats::median};
 
@@ -79,18 +80,25 @@ fn sizes(label: &[usize]) -> Vec<usize> {
 /// Partitions of different coarseness: hosts whose rows have similar shapes, then moved to where they fit.
 pub fn candidates(bands: &[Band]) -> Vec<Vec<usize>> {
     let hosts = bands[0].first.side();
+    let first: Vec<(&Square, f64)> = bands.iter().map(|band| (&band.first, band.noise)).collect();
+    let trees = [Judge::KnownPairs, Judge::HeldOutPairs].map(|judge| tree_of_places(bands, judge));
+    let counts = COARSENESS.into_iter().take_while(|count| *count <= hosts / 3);
+    let cuts = counts.flat_map(|count| trees.iter().map(move |tree| by_size(&cut(tree, hosts, count))));
+    cuts.map(|label| settle(&first, label)).collect()
+}
+
+/// Joins hosts that are in places near each other.
+fn tree_of_places(bands: &[Band], judge: Judge) -> Dendrogram<f64> {
+    let hosts = bands[0].first.side();
     let places: Vec<DMatrix<f64>> =
-        bands.par_iter().map(|band| spectral::patterns(band).places() / band.noise).collect();
+        bands.par_iter().map(|band| spectral::patterns(band, judge).places() / band.noise).collect();
     let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |k| (i, k)));
     let apart = |(i, k)| {
         let squares = places.iter().map(|places| (places.row(i) - places.row(k)).norm_squared());
         squares.sum::<f64>().sqrt()
     };
     let mut distances: Vec<f64> = pairs.map(apart).collect();
-    let tree = linkage(&mut distances, hosts, Method::Ward);
-    let first: Vec<(&Square, f64)> = bands.iter().map(|band| (&band.first, band.noise)).collect();
-    let counts = COARSENESS.into_iter().take_while(|count| *count <= hosts / 3);
-    counts.map(|count| settle(&first, by_size(&cut(&tree, hosts, count)))).collect()
+    linkage(&mut distances, hosts, Method::Ward)
 }
 
 /// Moves every host to where all squares say that it fits.

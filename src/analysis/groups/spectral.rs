@@ -8,7 +8,10 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
 use super::Band;
-use crate::{analysis::square::Square, stats::median};
+use crate::{
+    analysis::square::Square,
+    stats::{median, scatter},
+};
 
 /// Most patterns of a band.
 const MOST_PATTERNS: usize = 24;
@@ -16,13 +19,31 @@ const MOST_PATTERNS: usize = 24;
 /// Least share by which further patterns must lessen the error of a prediction.
 const LEAST_GAIN: f64 = 0.01;
 
-/// How often missing cells, the diagonal among them, are filled in with what the patterns say about them.
+/// Departure from what patterns say, in units of the usual one, from which on a value is wild.
+const WILD: f64 = 4.0;
+
+/// Share of the hosts that a pattern is about, at least: the inverse of the sum of fourth powers of a unit vector.
+const LEAST_SPREAD: f64 = 0.2;
+
+/// The same as a number of hosts.
+const LEAST_HOSTS: f64 = 4.0;
+
+/// Share of known pairs below which many are missing.
+const MANY_MISSING: f64 = 0.8;
+
+/// Of every 97 pairs, those by which patterns are judged where many are missing.
+const HELD: usize = 16;
+
+/// How often cells are filled in where many are missing: every time brings them nearer by the share that is known.
+const FILLINGS_OF_MANY: usize = 24;
+
+/// How often cells that are missing, the diagonal among them, or wild are filled in with what the patterns say about them.
 const FILLINGS: usize = 4;
 
 /// Steps of the subspace iteration.
 const STEPS: usize = 6;
 
-/// What a band's first square says about its second one.
+/// What a band's first square says about its second one; in times rather than logarithms.
 pub struct Patterns {
     /// Unit vectors in columns, orthogonal to each other and to the same number for all hosts, `[host, pattern]`.
     pub vectors: DMatrix<f64>,
@@ -30,6 +51,15 @@ pub struct Patterns {
     pub strengths: Vec<f64>,
     /// Middle error of the prediction of the second square.
     pub error: f64,
+}
+
+/// By what it is judged how many patterns there are, where many pairs are missing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Judge {
+    /// The other direction of the pairs that they were found in.
+    KnownPairs,
+    /// Pairs that they were not found in: patterns of what is missing predict the others.
+    HeldOutPairs,
 }
 
 impl Patterns {
@@ -43,37 +73,78 @@ impl Patterns {
     }
 }
 
-/// Finds as many patterns in the first square as lessen the error in predicting the second one.
-pub fn patterns(band: &Band) -> Patterns {
+/// Finds patterns in the first square, as many as lessen the error in predicting the second one.
+pub fn patterns(band: &Band, judge: Judge) -> Patterns {
     let hosts = band.first.side();
-    let (first, second) = (without_hosts(&band.first), without_hosts(&band.second));
-    let mut matrix = DMatrix::from_fn(hosts, hosts, |i, j| first.at(i, j));
-    let missing: Vec<(usize, usize)> =
-        (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|place| matrix[*place].is_nan()).collect();
-    missing.iter().for_each(|place| matrix[*place] = 0.0);
+    let (mut first, mut second) = (factors(&band.first), factors(&band.second));
+    let known = first.upper().count() as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64 * 2.0;
+    let fillings =
+        if judge == Judge::HeldOutPairs && known < MANY_MISSING { hold_out(&mut first, &mut second) } else { FILLINGS };
+    let mut matrix = DMatrix::from_fn(hosts, hosts, |i, j| if first.at(i, j).is_nan() { 0.0 } else { first.at(i, j) });
     let most = MOST_PATTERNS.min(hosts / 3);
-    let mut best = (0, error(&second, &DMatrix::zeros(hosts, hosts)));
-    let mut vectors = DMatrix::zeros(hosts, 0);
-    let mut strengths = Vec::new();
-    for _ in 0..FILLINGS {
-        (vectors, strengths) = strongest(&matrix, most, vectors);
-        let mut predicted = DMatrix::zeros(hosts, hosts);
-        let mut filling = predicted.clone();
-        let none = error(&second, &predicted);
-        best = (0, none);
-        for (number, strength) in strengths.iter().enumerate() {
-            let vector = vectors.column(number);
-            predicted.ger(*strength, &vector, &vector, 1.0);
-            let error = error(&second, &predicted);
-            if error < best.1 * (1.0 - LEAST_GAIN) {
-                best = (number + 1, error);
-                filling.copy_from(&predicted);
-            }
-        }
-        missing.iter().for_each(|place| matrix[*place] = filling[*place]);
+    let mut found = Patterns { vectors: DMatrix::zeros(hosts, 0), strengths: Vec::new(), error: f64::NAN };
+    let mut start = DMatrix::zeros(hosts, 0);
+    for _ in 0..fillings {
+        let (vectors, strengths) = strongest(&matrix, most, start);
+        let predicted;
+        (found, predicted) = fewest(&vectors, &strengths, &second);
+        start = vectors;
+        // What is missing and what is wild is filled in with what the patterns say: a slow pair is no pattern.
+        let mut departures: Vec<f64> = first.upper_pairs().map(|(i, j, value)| value - predicted[(i, j)]).collect();
+        let limit = WILD * scatter(&mut departures);
+        matrix = DMatrix::from_fn(hosts, hosts, |i, j| {
+            let value = first.at(i, j);
+            if (value - predicted[(i, j)]).abs() <= limit { value } else { predicted[(i, j)] }
+        });
     }
-    strengths.truncate(best.0);
-    Patterns { vectors: vectors.columns(0, best.0).into_owned(), strengths, error: best.1 }
+    found
+}
+
+/// Takes some pairs from the first square and leaves only these in the second one: where many are missing, patterns of what
+/// is missing predict all others. Returns how often to fill in.
+fn hold_out(first: &mut Square, second: &mut Square) -> usize {
+    let is_held = |i: usize, j: usize| (i.min(j) * 7919 + i.max(j) * 104_729) % 97 < HELD;
+    let hosts = first.side();
+    for (i, j) in (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))) {
+        let square = if is_held(i, j) { &mut *first } else { &mut *second };
+        square.set(i, j, f64::NAN);
+    }
+    FILLINGS_OF_MANY
+}
+
+/// The strongest patterns, as many as lessen the error in predicting a square, and the prediction. Patterns of a few hosts
+/// are none: slow pairs have such.
+fn fewest(vectors: &DMatrix<f64>, strengths: &[f64], second: &Square) -> (Patterns, DMatrix<f64>) {
+    let hosts = vectors.nrows();
+    let spread = |number: usize| 1.0 / vectors.column(number).iter().map(|part| part.powi(4)).sum::<f64>();
+    let least = (LEAST_SPREAD * hosts as f64).max(LEAST_HOSTS);
+    let all: Vec<usize> = (0..strengths.len()).filter(|number| spread(*number) >= least).collect();
+    let mut predicted: DMatrix<f64> = DMatrix::zeros(hosts, hosts);
+    let mut best = (0, error(second, &predicted), predicted.clone());
+    for (count, &number) in all.iter().enumerate() {
+        let vector = vectors.column(number);
+        predicted.ger(strengths[number], &vector, &vector, 1.0);
+        let error = error(second, &predicted);
+        if error < best.1 * (1.0 - LEAST_GAIN) {
+            best = (count + 1, error, predicted.clone());
+        }
+    }
+    let (count, error, predicted) = best;
+    let kept = &all[..count];
+    let columns: Vec<_> = kept.iter().map(|number| vectors.column(*number).into_owned()).collect();
+    let vectors = if count == 0 { DMatrix::zeros(hosts, 0) } else { DMatrix::from_columns(&columns) };
+    (Patterns { vectors, strengths: kept.iter().map(|number| strengths[*number]).collect(), error }, predicted)
+}
+
+/// What the times themselves are like, without the effects of single hosts, about 0: hops add up in times, not in their
+/// logarithms.
+fn factors(square: &Square) -> Square {
+    let mut factors = without_hosts(square);
+    factors.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value = value.exp()));
+    let (count, sum) = factors.upper().fold((0, 0.0), |(count, sum), factor| (count + 1, sum + factor));
+    let mean = (sum / f64::from(count.max(1))) as f32;
+    factors.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value -= mean));
+    factors
 }
 
 /// A square without the effects of single hosts, as far as the middles of rows show them.
@@ -95,10 +166,9 @@ fn without_hosts(square: &Square) -> Square {
     values
 }
 
-/// Middle distance of a square from its prediction.
+/// Scatter of a square about its prediction, up to a number that is the same for all pairs.
 fn error(values: &Square, predicted: &DMatrix<f64>) -> f64 {
-    let mut errors: Vec<f64> = values.upper_pairs().map(|(i, j, value)| (value - predicted[(i, j)]).abs()).collect();
-    1.4826 * median(&mut errors)
+    scatter(&mut values.upper_pairs().map(|(i, j, value)| value - predicted[(i, j)]).collect::<Vec<_>>())
 }
 
 /// The strongest eigenvectors of a symmetric matrix that are orthogonal to the constant, as columns, and their
@@ -136,10 +206,7 @@ fn strongest(matrix: &DMatrix<f64>, count: usize, start: DMatrix<f64>) -> (DMatr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        analysis::drawn::{band, generator, lose_pairs, normal, symmetric, torus},
-        stats::scatter,
-    };
+    use crate::analysis::drawn::{band, generator, lose_pairs, normal, symmetric, torus};
 
     /// Scatter of what is left of the second square.
     fn left(band: &Band, found: &Patterns) -> f64 {
@@ -155,7 +222,7 @@ mod tests {
         let mut rng = generator(1);
         let hops = torus([3, 3, 3], &mut rng);
         let band = band(27, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]);
-        let found = patterns(&band);
+        let found = patterns(&band, Judge::HeldOutPairs);
         assert!(left(&band, &found) < 0.02 * 1.6, "{}", left(&band, &found));
         assert!(found.strengths.len() >= 5, "{:?}", found.strengths);
     }
@@ -166,7 +233,7 @@ mod tests {
         let hops = torus([4, 4, 3], &mut rng);
         let mut band = band(48, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]);
         lose_pairs(&mut [&mut band.first, &mut band.second], 0.2, &mut rng);
-        let found = patterns(&band);
+        let found = patterns(&band, Judge::HeldOutPairs);
         assert!(left(&band, &found) < 0.02 * 2.5, "{}", left(&band, &found));
     }
 
@@ -174,7 +241,7 @@ mod tests {
     fn vectors_are_orthogonal_to_each_other_and_to_the_constant() {
         let mut rng = generator(3);
         let hops = torus([3, 3, 3], &mut rng);
-        let found = patterns(&band(27, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]));
+        let found = patterns(&band(27, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]), Judge::HeldOutPairs);
         assert!(found.vectors.ncols() >= 4 && found.vectors.ncols() == found.strengths.len());
         let product = found.vectors.transpose() * &found.vectors;
         assert!((product - DMatrix::identity(found.strengths.len(), found.strengths.len())).amax() < 1e-6);
@@ -187,7 +254,7 @@ mod tests {
         let mut rng = generator(4);
         let slow = |host: usize| if host == 7 { 0.8 } else { 0.0 };
         let pair = |i: usize, j: usize| if (i, j) == (2, 19) { 0.5 } else { 0.0 };
-        let found = patterns(&band(30, 0.05, &mut rng, |i, j| slow(i) + slow(j) + pair(i, j)));
+        let found = patterns(&band(30, 0.05, &mut rng, |i, j| slow(i) + slow(j) + pair(i, j)), Judge::HeldOutPairs);
         assert!(found.strengths.len() <= 1, "{:?}", found.strengths);
         assert!((0.04..0.07).contains(&found.error), "{}", found.error);
     }
@@ -196,7 +263,7 @@ mod tests {
     fn neighbours_in_a_torus_are_in_places_near_each_other() {
         let mut rng = generator(5);
         let hops = torus([4, 4, 2], &mut rng);
-        let places = patterns(&band(32, 0.02, &mut rng, |i, j| 0.2 * hops[i][j])).places();
+        let places = patterns(&band(32, 0.02, &mut rng, |i, j| 0.2 * hops[i][j]), Judge::HeldOutPairs).places();
         let pairs = || (0..32).flat_map(|i| (i + 1..32).map(move |k| (i, k)));
         let apart = |(i, k): (usize, usize)| (places.row(i) - places.row(k)).norm();
         let neighbours = pairs().filter(|(i, k)| hops[*i][*k] == 1.0).map(apart).fold(0.0, f64::max);
@@ -207,10 +274,10 @@ mod tests {
     #[test]
     fn few_hosts_and_missing_squares_have_no_patterns() {
         let mut rng = generator(6);
-        let few = patterns(&band(2, 0.02, &mut rng, |_, _| 0.0));
+        let few = patterns(&band(2, 0.02, &mut rng, |_, _| 0.0), Judge::HeldOutPairs);
         assert_eq!((few.vectors.ncols(), few.places().nrows()), (0, 2));
         let missing = || Square::missing(12);
-        let nothing = patterns(&Band { first: missing(), second: missing(), noise: 0.1 });
+        let nothing = patterns(&Band { first: missing(), second: missing(), noise: 0.1 }, Judge::HeldOutPairs);
         assert_eq!(nothing.vectors.ncols(), 0);
     }
 
