@@ -65,7 +65,7 @@ impl Folded {
         let part = |[deviations, times]: [&[f64]; 2]| {
             let pairs = || deviations.iter().zip(times);
             let is_any = pairs().any(|(deviation, time)| *deviation > STEADY * time);
-            let with_floor: Vec<f64> = pairs().map(|(deviation, time)| deviation.hypot(STEADY * time)).collect();
+            let with_floor: Vec<f64> = pairs().map(|(deviation, time)| deviation.max(STEADY * time)).collect();
             let [mut scatter, mut times] = [&with_floor, times].map(|values| fold(values, hosts, is_left_out));
             let level_of_scatter = level(&mut scatter);
             level(&mut times);
