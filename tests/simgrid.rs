@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use common::simgrid::{Simulation, simulate};
 use netmatrix::{
+    analysis::diagnose::{Direction, Kind, Options, Symptom, diagnose},
     plan::Mode,
     record::{Matrix, Run, State, Statistic},
     store,
@@ -148,6 +149,57 @@ fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
             assert!(pairs(32).all(|(i, j)| states[32 * i + j] == State::Measured), "{mode}, length {index}");
         }
     }
+}
+
+/// What is found on a cluster: kind, hosts, direction and symptom.
+fn found(cluster: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
+    let simulation = simulate(cluster, "--lengths 0,4K,64K,1M -n 3 --warmup 1 --schedule disjoint");
+    let run = complete(&simulation, "network");
+    let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, groups: None }).unwrap();
+    assert!(diagnosis.invalid.is_empty(), "{cluster}: {:?}", diagnosis.invalid);
+    diagnosis.findings.into_iter().map(|found| (found.kind, found.hosts, found.direction, found.symptom)).collect()
+}
+
+fn names(hosts: impl IntoIterator<Item = usize>) -> Vec<String> {
+    hosts.into_iter().map(|host| format!("node{host:03}")).collect()
+}
+
+#[test]
+fn healthy_clusters_are_healthy() {
+    for cluster in ["--hosts 64", "--hosts 64 --topology fat-tree"] {
+        assert_eq!(found(cluster), [], "{cluster}");
+    }
+}
+
+#[test]
+fn a_slow_cable_is_diagnosed_with_its_direction_and_nothing_else_is() {
+    use Direction::{Both, Receive, Send};
+    for (fault, direction) in [
+        ("node017:bandwidth=0.5", Both),
+        ("node017.send:bandwidth=0.25", Send),
+        ("node017.receive:bandwidth=0.25", Receive),
+    ] {
+        let expected = [(Kind::Node, names([17]), direction, Symptom::Bandwidth)];
+        assert_eq!(found(&format!("--hosts 64 --fault {fault}")), expected, "{fault}");
+    }
+}
+
+#[test]
+fn faults_of_latency_are_diagnosed_as_such() {
+    let host = (Kind::Node, names([17]), Direction::Both, Symptom::Latency);
+    assert_eq!(found("--hosts 64 --fault node017:latency=20"), [host]);
+    let leaf = (Kind::Group, names(16..32), Direction::Both, Symptom::Latency);
+    assert_eq!(found("--hosts 64 --fault leaf1:latency=20"), [leaf]);
+}
+
+#[test]
+fn two_slow_cables_are_two_findings() {
+    let found = found("--hosts 64 --fault node017:bandwidth=0.25 --fault node040.receive:bandwidth=0.5");
+    let expected = [
+        (Kind::Node, names([17]), Direction::Both, Symptom::Bandwidth),
+        (Kind::Node, names([40]), Direction::Receive, Symptom::Bandwidth),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]
