@@ -6,6 +6,9 @@ mod faults;
 #[path = "../common/golden.rs"]
 mod golden;
 mod healthy;
+#[path = "../common/lomonosov.rs"]
+#[allow(dead_code, reason = "sizes of files are for the tests of clusters")]
+mod lomonosov;
 #[path = "../common/drawn.rs"]
 mod machine;
 mod modes;

@@ -14,7 +14,10 @@ use netmatrix::{
 };
 use serde_json::json;
 
-use crate::bed::{Place, changed, config, diagnosed, is_near, named, only, run, run_of, shuffled};
+use crate::{
+    bed::{Place, changed, config, diagnosed, is_near, named, only, run, run_of, shuffled},
+    lomonosov,
+};
 
 /// The run must be invalid for a reason with these words, in text and in JSON.
 #[track_caller]
@@ -47,6 +50,15 @@ fn of_fewer_than_four_hosts_nobody_can_say_which_one_is_different() {
 fn without_a_finished_length_there_is_nothing_to_judge() {
     let empty = MemoryRun::new(run(&shuffled(8, 1)).header().clone());
     is_invalid(&empty, &["one_to_one: no message length is finished yet"]);
+}
+
+#[test]
+fn a_real_machine_whose_routes_differ_is_not_accused_pair_by_pair() {
+    // The Lomonosov supercomputer's pairs take routes of different length, whatever hosts they join.
+    for noise in [0.0, 0.02] {
+        let run = lomonosov::lomonosov(noise);
+        is_invalid(&run, &["pairs of hosts are slower than their hosts explain", "a matter of routes"]);
+    }
 }
 
 #[test]

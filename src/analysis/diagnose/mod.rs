@@ -32,6 +32,7 @@ pub mod model;
 mod polish;
 mod ranks;
 mod retests;
+mod routes;
 mod sample;
 mod silent;
 mod split;
@@ -316,7 +317,8 @@ fn judge_run(
     let (hosts, measured) = (folded.hosts(), folded.measured());
     // Taking a run apart needs the room that its pairs have.
     let times = if is_twin { folded.clone() } else { folded.without_pairs() };
-    let judgement = accuse::judge(folded, known, confidence, Floors::OF_TIMES);
+    let mut judgement = accuse::judge(folded, known, confidence, Floors::OF_TIMES);
+    let many_links = routes::set_aside(mode, &mut judgement, &times.names);
     let fit = &judgement.fit;
     let noise = median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);
     diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: times.lengths.clone(), noise, measured });
@@ -327,6 +329,7 @@ fn judge_run(
         if !fit.is_understood {
             diagnosis.invalid.push(not_understood(mode, measured));
         }
+        diagnosis.invalid.extend(many_links);
         diagnosis.findings.extend(findings::of_times(run, &times, &judgement)?);
     }
     let group = judgement.fit.group.clone();
