@@ -10,6 +10,7 @@ use super::{
     links,
     model::{Fit, members},
     uplinks,
+    ways::{self, Way},
 };
 use crate::stats::median_of;
 
@@ -202,13 +203,13 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let mut suspicions = Vec::new();
     let group_effects = uplinks::effects(&fit);
     let ways = if fit.is_understood {
-        ways(&fit, group_effects.as_deref(), &members, confidence, floors)
+        ways::ways(&fit, group_effects.as_deref(), &members, confidence, floors)
     } else {
         vec![Way::Usual; fit.groups]
     };
     suspicions
         .extend(ways.iter().filter_map(|way| if let Way::Slow(found) = way { Some(found.clone()) } else { None }));
-    let effects = host_effects(&fit, group_effects.as_deref(), &ways, &members, floors);
+    let effects = ways::host_effects(&fit, group_effects.as_deref(), &ways, &members, floors);
     let evidence = evidence::weigh(&effects);
     let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
     // What structure does, it does to both directions alike, where both were measured.
@@ -259,7 +260,13 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     judgement
 }
 
-fn of_evidence(kind: Kind, hosts: Vec<usize>, evidence: &Evidence, among: usize, lengths: usize) -> Suspicion {
+pub(super) fn of_evidence(
+    kind: Kind,
+    hosts: Vec<usize>,
+    evidence: &Evidence,
+    among: usize,
+    lengths: usize,
+) -> Suspicion {
     Suspicion {
         kind,
         hosts,
@@ -268,113 +275,6 @@ fn of_evidence(kind: Kind, hosts: Vec<usize>, evidence: &Evidence, among: usize,
         range: evidence.range,
         doubt: evidence::doubt(evidence.score, among, lengths),
     }
-}
-
-/// What a group's way to the others is like.
-#[derive(Clone)]
-enum Way {
-    /// As others are, or of fewer than three hosts.
-    Usual,
-    /// Slow for all hosts of the group.
-    Slow(Suspicion),
-    /// Slow for some hosts of the group: they are at fault, and not their way.
-    SlowForSome,
-}
-
-/// The way of every group, `[group]`.
-fn ways(fit: &Fit, effects: Option<&[Effects]>, members: &[Vec<usize>], confidence: f64, floors: Floors) -> Vec<Way> {
-    let Some(effects) = effects else { return vec![Way::Usual; fit.groups] };
-    let lengths = fit.lengths.len();
-    let threshold = evidence::threshold(confidence, fit.groups, lengths).min(MOST_SCORE_OF_GROUPS);
-    let evidence = evidence::weigh(&without_near(effects));
-    let several = members.iter().filter(|members| members.len() > 1).count();
-    let judge = |(members, evidence): (&Vec<usize>, &Evidence)| {
-        // Two others are needed that have a way between them.
-        let is_slow = members.len() >= 3 && several > 2 && evidence.effect > floors.group && evidence.score > threshold;
-        match (is_slow, are_all_slow(fit, members, evidence)) {
-            (false, _) => Way::Usual,
-            (true, true) => Way::Slow(of_evidence(Kind::Group, members.clone(), evidence, fit.groups, lengths)),
-            (true, false) => Way::SlowForSome,
-        }
-    };
-    members.iter().zip(&evidence).map(judge).collect()
-}
-
-/// Effects of groups, in which one that is nearer to others than they are to each other is like the others: whoever is
-/// compared with a slow group is near, which is no scatter.
-fn without_near(effects: &[Effects]) -> Vec<Effects> {
-    let of = |effects: &Effects| Effects {
-        common: effects.common.iter().map(|effect| effect.max(0.0)).collect(),
-        ..effects.clone()
-    };
-    effects.iter().map(of).collect()
-}
-
-/// Whether the members of a group are slow, all but few: else some of them are, and the group's middle is among those.
-fn are_all_slow(fit: &Fit, members: &[usize], evidence: &Evidence) -> bool {
-    let (first, last) = evidence.range;
-    let mut scratch = Vec::new();
-    let is_slow = |host: &&usize| {
-        let own = median_of(fit.lengths[first..=last].iter().map(|of| of.common[**host]), &mut scratch);
-        own > -0.5 * evidence.effect
-    };
-    members.iter().filter(is_slow).count() as f64 >= ALL_BUT_FEW * members.len() as f64
-}
-
-/// Share of a group's members that must be slow for the group to be.
-const ALL_BUT_FEW: f64 = 0.8;
-
-/// The correction for few groups would ask for more than their blocks can show; they are many cells each.
-const MOST_SCORE_OF_GROUPS: f64 = 6.0;
-
-/// Effects of hosts, without what their groups explain, `[length]`.
-fn host_effects(
-    fit: &Fit,
-    groups: Option<&[Effects]>,
-    ways: &[Way],
-    members: &[Vec<usize>],
-    floors: Floors,
-) -> Vec<Effects> {
-    let least = floors.partners.min(fit.hosts() - 1);
-    let small = uplinks::polished(fit);
-    let of_length = |length: usize| {
-        let of = &fit.lengths[length];
-        let error = |noise: f64, cells: &[usize], host: usize| match cells[host] {
-            cells if cells < least => f64::INFINITY,
-            // The variance of a median; that of the group's middle, from which an effect counts, comes to it. Of two, it
-            // counts from the other one.
-            cells => {
-                let of_middle = match members[fit.group[host]].len() {
-                    2 => 1.0,
-                    hosts => 1.57 / hosts as f64,
-                };
-                1.2533 * noise / (cells as f64).sqrt() * (1.0 + of_middle).sqrt()
-            }
-        };
-        let (mut common, mut side) = (of.common.clone(), of.side.clone());
-        for (group, hosts) in members.iter().enumerate() {
-            let Some(groups) = groups else { break };
-            let (of_group, side_of_group) = (groups[length].common[group], groups[length].side[group]);
-            match &ways[group] {
-                Way::Slow(_) => hosts.iter().for_each(|host| side[*host] -= side_of_group),
-                Way::SlowForSome => hosts.iter().for_each(|host| common[*host] += of_group),
-                // Too few to be a group that is at fault: then its hosts are. Of many pairs, what both hosts take more may
-                // be their place.
-                Way::Usual if hosts.len() == 1 || hosts.len() == 2 && small.is_none() => {
-                    let shared = small.as_ref().map_or(of_group, |small| small[length][group]);
-                    hosts.iter().for_each(|host| common[*host] += shared);
-                }
-                Way::Usual => {}
-            }
-        }
-        Effects {
-            common,
-            side,
-            common_error: (0..fit.hosts()).map(|host| error(of.noise, &fit.cells[length], host)).collect(),
-            side_error: (0..fit.hosts()).map(|host| error(of.side_noise, &fit.side_cells[length], host)).collect(),
-        }
-    };
-    (0..fit.lengths.len()).map(of_length).collect()
 }
 
 /// Slow hosts that are not slow among each other are no slow hosts: their common way to the others is.
@@ -476,5 +376,39 @@ mod tests {
             let alarms = false_alarms(hosts, leaves, 0.99, draws);
             assert!(alarms <= most, "{hosts} hosts: {alarms}");
         }
+    }
+
+    /// Kind and hosts of what is suspected, with noise of 2 % at four lengths.
+    fn suspected(hosts: usize, group: Option<&[usize]>, way: impl Fn(usize, usize) -> f64) -> Vec<(Kind, Vec<usize>)> {
+        let mut rng = generator(hosts as u64);
+        let times = (0..4).map(|_| square(hosts, |i, j| way(i, j) + 0.02 * normal(&mut rng))).collect();
+        let folded = Folded::of_logarithms(&[0, 1 << 10, 1 << 16, 1 << 20], times);
+        judge(folded, group, 0.99, Floors::OF_TIMES)
+            .suspicions
+            .into_iter()
+            .map(|found| (found.kind, found.hosts))
+            .collect()
+    }
+
+    #[test]
+    fn a_leaf_of_which_some_hosts_are_slow_is_not_at_fault() {
+        // The middle one of three hosts is slow, and so is another.
+        let slow = |host: usize| [0.15, 0.4, 0.0].get(host).copied().unwrap_or_default();
+        let way = |i: usize, j: usize| if i / 3 == j / 3 { 0.0 } else { 0.4 } + slow(i) + slow(j);
+        let mut found = suspected(12, None, way);
+        found.sort_by_key(|(_, hosts)| hosts.clone());
+        assert_eq!(found, [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
+    }
+
+    #[test]
+    fn pairs_of_hosts_that_share_a_switch_may_be_far_from_all_others() {
+        let router: Vec<usize> = (0..32).map(|host| host / 2).collect();
+        // Every fourth router has no link to other groups.
+        let far = |host: usize| if host / 2 % 4 == 3 { 0.08 } else { 0.0 };
+        let way = |i: usize, j: usize| if i / 2 == j / 2 { 0.0 } else { 0.5 + far(i) + far(j) };
+        assert_eq!(suspected(32, Some(&router), way), []);
+        // One of them that is slow besides is named.
+        let slow = |host: usize| if host == 6 { 0.2 } else { 0.0 };
+        assert_eq!(suspected(32, Some(&router), |i, j| way(i, j) + slow(i) + slow(j)), [(Kind::Node, vec![6])]);
     }
 }

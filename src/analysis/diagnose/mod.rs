@@ -38,6 +38,7 @@ mod silent;
 mod split;
 mod structure;
 mod uplinks;
+mod ways;
 
 pub use accuse::Agreement;
 pub(super) use findings::symptom;

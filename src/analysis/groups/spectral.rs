@@ -288,4 +288,18 @@ mod tests {
         let square = without_hosts(&symmetric(20, |i, j| 3.0 + effect[i] + effect[j]));
         assert!(square.upper().all(|value| value.abs() < 0.1));
     }
+
+    #[test]
+    fn slow_pairs_of_a_torus_are_no_patterns() {
+        let mut rng = generator(8);
+        let hops = torus([4, 4, 2], &mut rng);
+        let slow =
+            |i: usize, j: usize| if [(3, 17), (5, 9), (20, 28)].contains(&(i.min(j), i.max(j))) { 1.0 } else { 0.0 };
+        let found =
+            patterns(&band(32, 0.03, &mut rng, |i, j| (1.0 + 0.3 * hops[i][j]).ln() + slow(i, j)), Judge::HeldOutPairs);
+        assert_eq!(found.strengths.len(), 5, "{:?}", found.strengths);
+        let of_host = |host: usize| found.vectors.row(host).norm_squared();
+        let most = (0..32).map(of_host).fold(0.0, f64::max);
+        assert!(most < 0.3, "{most} of a host's own vector");
+    }
 }
