@@ -143,6 +143,15 @@ fn the_nightly_check_submits_itself_over_the_idle_nodes_and_keeps_results_by_dat
     let told = verdict(folder, &log);
     let subject = "-s network_test: INVALID: this measurement of 2 hosts cannot be judged admin\n";
     assert_eq!(mailed, format!("{subject}{told}"));
+    // The next night: two hosts are too few to say of one that it became slower.
+    let told = lab.run(file.folder.path(), &["./nightly.sh"]);
+    let next = told.trim().rsplit(' ').next().unwrap().to_owned();
+    assert_eq!(lab.end_of(&next), "COMPLETED", "{told} {}", file.logs());
+    let mut kept = fs::read_dir(file.results()).unwrap().map(|entry| entry.unwrap().path());
+    let folder = kept.find(|path| path.to_string_lossy().ends_with(&format!("-{next}"))).unwrap();
+    let told = text(&folder.join("network.comparison.txt"));
+    assert!(told.starts_with("INCOMPARABLE: 2 hosts") && told.contains(&format!("-{job}/network, ")), "{told}");
+    assert!(text(&folder.join("job.log")).contains(&told));
 }
 
 #[test]
@@ -177,9 +186,10 @@ fn long_job(launcher: &str) -> JobFile {
     JobFile::edited(
         "long.sbatch",
         &[
-            ("#SBATCH --time=", "00:01:00"),
-            // As early as Slurm allows.
-            ("#SBATCH --signal=", "B:USR1@55"),
+            ("#SBATCH --time=", "00:02:00"),
+            // Slurm looks every 30 seconds and signals up to 30 seconds early: between 15 and 45 seconds after a start,
+            // which is after the first length and before the last.
+            ("#SBATCH --signal=", "B:USR1@75"),
             ("launcher=", launcher),
             ("measure=", "(--timing receive --lengths 0,1,2,3,4,5,6,7,8,9,10,11 -n 1200)"),
         ],
