@@ -187,6 +187,18 @@ fn jitter_is_told_from_slowness() {
 }
 
 #[test]
+fn a_host_that_scatters_is_told_although_its_switch_is_slow() {
+    let machine = shuffled(24, 4);
+    let leaf = machine.leaf_of_host[number(&machine, "node007")];
+    let uplink = Fault::Leaf { leaf, direction: Both, symptom: Bandwidth(0.5) };
+    let scatter = host(&machine, "node009", Both, Jitter(6.0));
+    let document = diagnosed(&run(&machine.with(uplink).with(scatter)), exit::FINDINGS);
+    let names: Vec<String> = findings(&document).iter().map(named).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names[0].starts_with("group node007 ") && names[1] == "node node009 both jitter", "{names:?}");
+}
+
+#[test]
 fn two_faults_at_once_are_two_findings() {
     let machine = shuffled(24, 2);
     let hosts = (number(&machine, "node017"), number(&machine, "node004"));

@@ -28,13 +28,13 @@ pub struct Floors {
 }
 
 impl Floors {
-    /// Of times: 3 % for a host, 5 % for a group, 15 % for a pair.
+    /// Of times: 2 % for a host, 5 % for a group, 15 % for a pair.
     ///
     /// With fewer than seven partners, a host's own effect explains nearly all that they show.
-    pub const OF_TIMES: Self = Self { node: 0.03, group: 0.05, link: 0.14, partners: 7 };
+    pub const OF_TIMES: Self = Self { node: 0.02, group: 0.05, link: 0.14, partners: 7 };
 
     /// Of the scatter of samples: hosts that scatter 1.4 times as much; groups and pairs are not judged by it.
-    pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY, partners: 3 };
+    pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY, partners: 2 };
 }
 
 /// Somebody who is to blame.
@@ -184,6 +184,15 @@ const CAUTION: f64 = 2.0;
 /// Least `ln(ratio)` of a host where there are too few cells to tell structure: few structures make as much of one host.
 const BEYOND_STRUCTURE: f64 = 0.45;
 
+/// Effect of a host, `ln(ratio)`, below which it is small.
+const SMALL: f64 = 0.03;
+
+/// How many times as much evidence a small effect takes: structure is never known exactly.
+const BEYOND_SMALL: f64 = 1.4;
+
+/// What other findings count for when a link is believed: how often chance brings one is known from few cells.
+const OF_LINKS: f64 = 0.5;
+
 /// Share of a host's pairs of which more must be slow.
 const MOST_CELLS: f64 = 0.5;
 
@@ -211,21 +220,29 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         .extend(ways.iter().filter_map(|way| if let Way::Slow(found) = way { Some(found.clone()) } else { None }));
     let effects = ways::host_effects(&fit, group_effects.as_deref(), &ways, &members, floors);
     let evidence = evidence::weigh(&effects);
-    let threshold = evidence::threshold(confidence, fit.hosts(), fit.lengths.len());
     // What structure does, it does to both directions alike, where both were measured.
     let pairs = fit.cells.iter().map(|cells| cells.iter().sum::<usize>() / 2).max().unwrap_or(0);
     let is_two_way = (fit.one_way.len() as f64) < MOST_ONE_WAY * pairs as f64;
     let is_understood = fit.is_understood;
     let is_clear = |direction| is_understood || direction != Direction::Both && is_two_way;
-    let is_slow = |evidence: &Evidence| {
+    let is_slow = |evidence: &Evidence, threshold: f64| {
         let caution = if is_clear(evidence.direction) { 1.0 } else { CAUTION };
         let floor = if fit.is_determined { caution * floors.node } else { BEYOND_STRUCTURE };
-        evidence.effect > floor && evidence.score > caution * threshold
+        let beyond = if evidence.effect < SMALL { BEYOND_SMALL } else { 1.0 };
+        evidence.effect > floor && evidence.score > caution * beyond * threshold
     };
+    let threshold = least_score(
+        suspicions.len(),
+        |found| {
+            let confidence = 1.0 - allowed_doubt(confidence, found as f64);
+            evidence::threshold(confidence, fit.hosts(), fit.lengths.len())
+        },
+        |threshold| evidence.iter().filter(|evidence| is_slow(evidence, threshold)).count(),
+    );
     let nodes: Vec<Suspicion> = evidence
         .iter()
         .enumerate()
-        .filter(|(_, evidence)| is_slow(evidence))
+        .filter(|(_, evidence)| is_slow(evidence, threshold))
         .map(|(host, evidence)| of_evidence(Kind::Node, vec![host], evidence, fit.hosts(), fit.lengths.len()))
         .collect();
     suspicions.extend(together(&fit, nodes));
@@ -236,14 +253,18 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         true => links::find(&fit, &level, &bytes, &is_known, floors.partners),
         false => Vec::new(),
     };
+    let mut believed = suspicions.len();
     let candidates: Vec<_> = candidates
         .into_iter()
         .filter(|found| {
             let caution = if fit.is_understood || found.is_lopsided { 1.0 } else { CAUTION };
-            found.by_chance < 1.0 - confidence && found.effect > caution * floors.link
+            let allowed = allowed_doubt(confidence, believed as f64 * OF_LINKS);
+            let is_believed = found.by_chance < allowed && found.effect > caution * floors.link;
+            believed += usize::from(is_believed);
+            is_believed
         })
         .collect();
-    suspicions.extend(candidates.iter().filter(|found| is_single(&fit, found)).map(|found| Suspicion {
+    suspicions.extend(candidates.iter().filter(|found| is_single(&fit, found, &is_known)).map(|found| Suspicion {
         kind: Kind::Link,
         hosts: vec![found.pair.0, found.pair.1],
         direction: found.direction,
@@ -258,6 +279,26 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     });
     judgement.suspicions = suspicions;
     judgement
+}
+
+/// Doubt that the next finding may leave behind so many others. What is kept is the false discovery rate (Benjamini and
+/// Hochberg, 1995): where nothing is found, it is the chance of a false alarm.
+fn allowed_doubt(confidence: f64, found: f64) -> f64 {
+    (1.0 - confidence) * (1.0 + found)
+}
+
+/// The least score that is believed. `found`: what was found before; `threshold`: the least score behind so many;
+/// `count`: how many hosts exceed it.
+fn least_score(found: usize, threshold: impl Fn(usize) -> f64, count: impl Fn(f64) -> usize) -> f64 {
+    let mut all = found;
+    loop {
+        let least = threshold(all);
+        let more = found + count(least);
+        if more <= all {
+            return least;
+        }
+        all = more;
+    }
 }
 
 pub(super) fn of_evidence(
@@ -328,15 +369,15 @@ fn together(fit: &Fit, nodes: Vec<Suspicion>) -> Vec<Suspicion> {
 }
 
 /// Whether hardly any other pair departs as much, both ways, over the same lengths: structure that is not understood makes
-/// many pairs slow, and both directions alike.
-fn is_single(fit: &Fit, suspect: &links::Suspect) -> bool {
+/// many pairs slow, and both directions alike. `is_known[host]`: the host is slow by itself, and its pairs by more or less.
+fn is_single(fit: &Fit, suspect: &links::Suspect, is_known: &[bool]) -> bool {
     if suspect.is_lopsided {
         return true;
     }
     let (first, last) = suspect.range;
     let mut scratch = Vec::new();
     let mut alike = 0;
-    for (i, j, _) in fit.rest[first].upper_pairs() {
+    for (i, j, _) in fit.rest[first].upper_pairs().filter(|(i, j, _)| !is_known[*i] && !is_known[*j]) {
         let mut middle = |from, to| {
             // Cheap first: most pairs show nothing at the first length.
             let rests = (first..=last).map(|length| fit.rest_from_to(length, from, to));
@@ -380,8 +421,17 @@ mod tests {
 
     /// Kind and hosts of what is suspected, with noise of 2 % at four lengths.
     fn suspected(hosts: usize, group: Option<&[usize]>, way: impl Fn(usize, usize) -> f64) -> Vec<(Kind, Vec<usize>)> {
+        suspected_in_noise(0.02, hosts, group, way)
+    }
+
+    fn suspected_in_noise(
+        noise: f64,
+        hosts: usize,
+        group: Option<&[usize]>,
+        way: impl Fn(usize, usize) -> f64,
+    ) -> Vec<(Kind, Vec<usize>)> {
         let mut rng = generator(hosts as u64);
-        let times = (0..4).map(|_| square(hosts, |i, j| way(i, j) + 0.02 * normal(&mut rng))).collect();
+        let times = (0..4).map(|_| square(hosts, |i, j| way(i, j) + noise * normal(&mut rng))).collect();
         let folded = Folded::of_logarithms(&[0, 1 << 10, 1 << 16, 1 << 20], times);
         judge(folded, group, 0.99, Floors::OF_TIMES)
             .suspicions
@@ -398,6 +448,40 @@ mod tests {
         let mut found = suspected(12, None, way);
         found.sort_by_key(|(_, hosts)| hosts.clone());
         assert_eq!(found, [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
+    }
+
+    #[test]
+    fn a_small_effect_takes_more_evidence() {
+        let is_named = |noise: f64, effect: f64| {
+            let slow = |host: usize| if host == 3 { effect } else { 0.0 };
+            let found = suspected_in_noise(noise, 32, None, |i, j| slow(i) + slow(j));
+            assert!(found.is_empty() || found == [(Kind::Node, vec![3])], "{found:?}");
+            !found.is_empty()
+        };
+        assert!(is_named(0.01, 0.026) && is_named(0.01, 0.04));
+        // The same evidence, six standard errors, for a small effect and a larger one.
+        assert!(!is_named(0.054, 0.026) && is_named(0.083, 0.04));
+        assert!(!is_named(0.001, 0.015));
+    }
+
+    #[test]
+    fn a_slow_pair_is_seen_beside_a_host_whose_pairs_are_slow_by_more_and_less() {
+        let slow = |host: usize, partner: usize| if host == 3 { 0.5 + 0.06 * (partner % 20) as f64 } else { 0.0 };
+        let link = |i: usize, j: usize| if (i.min(j), i.max(j)) == (8, 17) { 0.4 } else { 0.0 };
+        let found = suspected(24, None, |i, j| slow(i, j) + slow(j, i) + link(i, j));
+        assert_eq!(found, [(Kind::Node, vec![3]), (Kind::Link, vec![8, 17])]);
+    }
+
+    #[test]
+    fn what_is_found_lets_the_next_one_leave_more_doubt() {
+        assert!((allowed_doubt(0.99, 0.0) - 0.01).abs() < 1e-12 && (allowed_doubt(0.99, 2.0) - 0.03).abs() < 1e-12);
+        let scores = [9.0, 5.5, 4.6, 3.0];
+        let least = |found: usize| {
+            let threshold = |found: usize| 6.0 - found as f64 * 0.6;
+            least_score(found, threshold, |least| scores.iter().filter(|score| **score > least).count())
+        };
+        // The first makes 5.4 of 6, the second 4.8, which leaves the third; had another been found before, 4.2.
+        assert!((least(0) - 4.8).abs() < 1e-12 && (least(1) - 3.6).abs() < 1e-12, "{} {}", least(0), least(1));
     }
 
     #[test]

@@ -103,7 +103,9 @@ pub(super) fn of_times(run: &dyn Run, folded: &Folded, judgement: &Judgement) ->
 pub(super) fn add_jitter(mode: Mode, scatter: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
     for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind == Kind::Node) {
         let name = &scatter.names[suspicion.hosts[0]];
-        if diagnosis.findings.iter().any(|finding| finding.kind != Kind::Link && finding.hosts.contains(name)) {
+        let is_told =
+            |finding: &Finding| matches!(finding.kind, Kind::Node | Kind::Rank) && finding.hosts.contains(name);
+        if diagnosis.findings.iter().any(is_told) {
             continue;
         }
         let finding = finding(mode, scatter, judgement, suspicion);

@@ -16,8 +16,8 @@
 //!
 //! Method: robust two-way decomposition in logarithms, per length, against a structure that is found in the data.
 //! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like the
-//! noise seen in it; the sum is split evenly among what is judged separately. Beside it a least size applies
-//! ([`accuse::Floors`]), so that a finding is never just significant.
+//! noise seen in it; the sum is split evenly among what is judged separately. Of what is found, the share of false findings is
+//! kept as low. Beside it a least size applies ([`accuse::Floors`]), so that a finding is never just significant.
 
 pub mod accuse;
 mod bands;

@@ -71,11 +71,11 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     }
     // A model that is right still errs by the noise in its own numbers: one per host and one per block.
     let groups = group.iter().max().map_or(0, |last| last + 1) as f64;
-    let own = (1.0 + 1.57 * (2.0 / hosts + groups * (groups + 1.0) / (hosts * (hosts - 1.0)))).sqrt();
+    let known = bands[0].first.upper().count() as f64;
+    let own = (1.0 + 1.57 * (hosts + groups * (groups + 1.0) / 2.0) / known.max(1.0)).sqrt();
     let errors: Vec<f64> = bands.iter().map(|band| error_of_groups(band, &group) / (own * band.noise)).collect();
     let by_groups = errors.iter().sum::<f64>() / errors.len() as f64;
     // Numbers that are nearly as many as the cells explain whatever there is.
-    let known = bands[0].first.upper().count() as f64;
     let is_determined = |numbers: f64| cells >= MOST_MISSING || LEAST_CELLS * numbers <= known;
     let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
     let of_groups = |group: Vec<usize>, is_understood: bool| {
@@ -197,7 +197,7 @@ const LEAST_CELLS: f64 = 1.5;
 const MOST_MISSING: f64 = 0.8;
 
 /// Least hosts in which patterns are looked for.
-const LEAST_HOSTS: usize = 16;
+const LEAST_HOSTS: usize = 12;
 
 /// Error of groups in predicting one direction from the other, in units of noise, from which on something else is tried.
 const UNEXPLAINED: f64 = 1.25;
