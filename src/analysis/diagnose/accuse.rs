@@ -203,6 +203,9 @@ const MOST_CELLS_BY_CAUTION: f64 = 0.6;
 /// understood.
 const MOST_ALIKE: usize = 4;
 
+/// The same where structure is not understood: the pair itself and another one.
+const MOST_ALIKE_BY_CAUTION: usize = 2;
+
 /// Judges a run. `known`: the group of every host, if somebody knows them; else they are found in the data.
 pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: Floors) -> Judgement {
     let level = folded.level.clone();
@@ -387,13 +390,13 @@ fn is_single(fit: &Fit, suspect: &links::Suspect, is_known: &[bool]) -> bool {
             alike += 1;
         }
     }
-    alike <= if fit.is_understood { MOST_ALIKE } else { 1 }
+    alike <= if fit.is_understood { MOST_ALIKE } else { MOST_ALIKE_BY_CAUTION }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::drawn::{generator, leaves, normal, square};
+    use crate::analysis::drawn::{generator, leaves, normal, square, symmetric};
 
     /// Share of healthy runs on which a suspicion falls, of hosts on one switch or on leaves of equal size.
     fn false_alarms(hosts: usize, leaf_count: usize, confidence: f64, draws: u64) -> f64 {
@@ -470,6 +473,23 @@ mod tests {
         let link = |i: usize, j: usize| if (i.min(j), i.max(j)) == (8, 17) { 0.4 } else { 0.0 };
         let found = suspected(24, None, |i, j| slow(i, j) + slow(j, i) + link(i, j));
         assert_eq!(found, [(Kind::Node, vec![3]), (Kind::Link, vec![8, 17])]);
+    }
+
+    #[test]
+    fn where_no_structure_is_understood_two_slow_pairs_are_believed_and_more_are_structure() {
+        let mut rng = generator(5);
+        let far = symmetric(24, |_, _| 0.2 * normal(&mut rng));
+        let links = [(3, 8), (11, 20), (5, 15)];
+        let found = |count: usize| {
+            let slow = |i: usize, j: usize| links[..count].contains(&(i.min(j), i.max(j)));
+            suspected(24, None, |i, j| far.at(i, j) + if slow(i, j) { 2.0 } else { 0.0 })
+        };
+        let is_link = |found: &(Kind, Vec<usize>)| found.0 == Kind::Link;
+        for count in [1, 2] {
+            let found = found(count);
+            assert!(found.len() == count && found.iter().all(is_link), "{found:?}");
+        }
+        assert!(!found(3).iter().any(is_link), "{:?}", found(3));
     }
 
     #[test]
