@@ -16,6 +16,7 @@ use std::{
 
 use common::launcher::{Job, Outcome};
 use netmatrix::{
+    analysis::diagnose::{Direction, Kind, Options, Symptom, diagnose},
     record::{Matrix, Run, Statistic},
     store,
 };
@@ -90,13 +91,18 @@ impl Cluster {
         self.job(&format!("exec {host} bash -c")).args([script]).beside_others().run()
     }
 
-    /// Medians of all pairs, by number of the host; one message length.
-    fn measure(&self, length: u64, options: &str) -> Matrix {
-        let line = format!("mpirun {PROGRAM} --lengths {length} -n {SAMPLES} {options} -f set --force");
-        let outcome = self.job(&line).run();
+    /// A complete run of one rank on every host.
+    fn run_of(&self, options: &str) -> Box<dyn Run> {
+        let outcome = self.job(&format!("mpirun {PROGRAM} {options} -f set --force")).run();
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         let run = store::open(&self.folder.path().join("set")).unwrap();
         assert!(run.is_complete());
+        Box::new(run)
+    }
+
+    /// Medians of all pairs, by number of the host; one message length.
+    fn measure(&self, length: u64, options: &str) -> Matrix {
+        let run = self.run_of(&format!("--lengths {length} -n {SAMPLES} {options}"));
         let mut hosts: Vec<String> = run.header().hosts.name_of_every_rank().map(str::to_owned).collect();
         hosts.sort();
         assert_eq!(hosts.join(","), self.done("hosts").trim(), "every rank says the name of its virtual host");
@@ -210,6 +216,25 @@ fn a_slow_cable_shows_in_its_row_and_its_column_and_traffic_crosses_cables() {
     let [fastest, slowest] = [f64::min, f64::max].map(|pick| healthy.off_diagonal().reduce(pick).unwrap());
     // The fault was a factor of eight; other work on the machine makes two.
     assert!(slowest < 4.0 * fastest, "{fastest} s to {slowest} s once the fault is cleared: {healthy:?}");
+}
+
+#[test]
+fn a_slow_cable_is_diagnosed_and_nothing_else_is() {
+    let cluster = Cluster::up("-n 8");
+    for (fault, direction) in [("", Direction::Both), (" up", Direction::Send), (" down", Direction::Receive)] {
+        cluster.done("fault clear");
+        cluster.done("fault base rate=400mbit");
+        cluster.done(&format!("fault host n5 rate=100mbit{fault}"));
+        let run =
+            cluster.run_of(&format!("--lengths 64K,256K,512K -n {SAMPLES} --timing transfer --schedule isolated"));
+        let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, groups: None }).unwrap();
+        let [found] = &diagnosis.findings[..] else { panic!("{fault}: {:#?}", diagnosis.findings) };
+        let named = (found.kind, &found.hosts[..], found.direction, found.symptom);
+        assert_eq!(named, (Kind::Node, &["n5".to_owned()][..], direction, Symptom::Bandwidth), "{fault}: {found:#?}");
+        // A quarter of the rate.
+        let ratio = found.curve.last().unwrap().ratio;
+        assert!((3.0..5.0).contains(&ratio), "{fault}: {ratio}");
+    }
 }
 
 #[test]

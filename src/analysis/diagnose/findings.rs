@@ -158,7 +158,10 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     if meant.len() == 1 {
         return if first.length <= SHORT { Symptom::Latency } else { Symptom::Bandwidth };
     }
-    if last.extra_seconds > 2.0 * first.extra_seconds { Symptom::Bandwidth } else { Symptom::Latency }
+    // Neighbouring lengths differ by little, and so does what grows with them.
+    let longer = last.length.0 as f64 / (first.length.0 as f64).max(1.0);
+    let grows = last.extra_seconds > longer.sqrt().min(2.0) * first.extra_seconds;
+    if grows { Symptom::Bandwidth } else { Symptom::Latency }
 }
 
 /// Whether the ratio fades away as messages grow longer, up to the longest that was measured, as no lack of bandwidth does:
@@ -229,6 +232,9 @@ mod tests {
     fn time_that_grows_with_the_length_is_bandwidth() {
         assert_eq!(symptom(&[at(0, 1e-6), at(64, 1e-6), at(1 << 20, 1.9e-6)]), Symptom::Latency);
         assert_eq!(symptom(&[at(0, 1e-6), at(64, 1e-6), at(1 << 20, 2.1e-6)]), Symptom::Bandwidth);
+        // As a slow cable shows it at neighbouring lengths: 1.76 times as much at twice the length.
+        assert_eq!(symptom(&[at(256 << 10, 18.3e-3), at(512 << 10, 32.1e-3)]), Symptom::Bandwidth);
+        assert_eq!(symptom(&[at(256 << 10, 18.3e-3), at(512 << 10, 19.1e-3)]), Symptom::Latency);
         assert_eq!(symptom(&[at(8192, 1e-6)]), Symptom::Latency);
         assert_eq!(symptom(&[at(8193, 1e-6)]), Symptom::Bandwidth);
         assert_eq!(symptom(&[]), Symptom::Latency);
