@@ -153,7 +153,16 @@ fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
 
 /// What is found on a cluster: kind, hosts, direction and symptom.
 fn found(cluster: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
-    let simulation = simulate(cluster, "--lengths 0,4K,64K,1M -n 3 --warmup 1 --schedule disjoint");
+    found_by(cluster, "-n 3 --warmup 1 --schedule disjoint")
+}
+
+/// The same where pairs that share a slow way must not meet on it.
+fn found_alone(cluster: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
+    found_by(cluster, "-n 2 --warmup 1 --schedule isolated")
+}
+
+fn found_by(cluster: &str, arguments: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
+    let simulation = simulate(cluster, &format!("--lengths 0,4K,64K,1M {arguments}"));
     let run = complete(&simulation, "network");
     let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, groups: None }).unwrap();
     assert!(diagnosis.invalid.is_empty(), "{cluster}: {:?}", diagnosis.invalid);
@@ -200,6 +209,27 @@ fn two_slow_cables_are_two_findings() {
         (Kind::Node, names([40]), Direction::Receive, Symptom::Bandwidth),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn ways_that_many_share_are_diagnosed_when_pairs_are_measured_alone() {
+    use Symptom::{Bandwidth, Latency};
+    let group = |hosts, symptom| (Kind::Group, names(hosts), Direction::Both, symptom);
+    for (cluster, expected) in [
+        ("--hosts 64 --fault leaf1:bandwidth=0.02", group(16..32, Bandwidth)),
+        ("--hosts 64 --topology fat-tree --fault leaf2:bandwidth=0.05", group(16..24, Bandwidth)),
+        ("--hosts 128 --topology fat-tree --fault pod1:bandwidth=0.05", group(32..64, Bandwidth)),
+        ("--hosts 128 --topology fat-tree --fault pod2:latency=20", group(64..96, Latency)),
+    ] {
+        assert_eq!(found_alone(cluster), [expected], "{cluster}");
+    }
+}
+
+#[test]
+fn a_torus_is_healthy_and_a_slow_cable_of_a_host_in_it_is_diagnosed() {
+    assert_eq!(found_alone("--hosts 64 --topology torus"), []);
+    let host = (Kind::Node, names([17]), Direction::Both, Symptom::Bandwidth);
+    assert_eq!(found_alone("--hosts 64 --topology torus --fault node017:bandwidth=0.25"), [host]);
 }
 
 #[test]

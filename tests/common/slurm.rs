@@ -111,8 +111,11 @@ impl Lab {
                     let _ =
                         self.output(Path::new("/"), &["scontrol", "update", &format!("JobId={job}"), "StartTime=now"]);
                 }
-                "PENDING" | "RUNNING" | "COMPLETING" | "CONFIGURING" | "REQUEUED" => {}
-                _ => return state,
+                "COMPLETED" | "FAILED" | "CANCELLED" | "TIMEOUT" | "DEADLINE" | "NODE_FAIL" | "OUT_OF_MEMORY" => {
+                    return state;
+                }
+                // Others pass: RUNNING, COMPLETING, SIGNALING and more.
+                _ => {}
             }
             assert!(started.elapsed() < LIMIT, "job {job} is {state} after {LIMIT:?}");
             thread::sleep(Duration::from_millis(200));

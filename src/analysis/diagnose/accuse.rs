@@ -9,7 +9,7 @@ use super::{
     folded::Folded,
     links,
     model::{Fit, members},
-    uplinks,
+    uplinks::{self, Pods},
     ways::{self, Way},
 };
 use crate::stats::median_of;
@@ -75,6 +75,8 @@ pub struct Judgement {
     pub fit: Fit,
     /// Effects of groups at every length, where there are enough groups to have any.
     groups: Option<Vec<Effects>>,
+    /// Pods, where there are enough to have effects.
+    pods: Option<Pods>,
     /// Effects of hosts at every length, with those of a group that is too small to be at fault.
     hosts: Vec<Effects>,
     /// Groups, hosts, links.
@@ -101,8 +103,13 @@ impl Judgement {
                 let sides = if suspicion.direction == Direction::Both { &rests[..] } else { &rests[..1] };
                 median_of(sides.iter().copied(), &mut Vec::new())
             }
-            Kind::Group if self.is_whole_group(suspicion) => {
-                let (common, side) = of_group(group_of(suspicion.hosts[0]));
+            Kind::Group if self.pod_of(suspicion).is_some() || self.is_whole_group(suspicion) => {
+                let of_pod = |(pods, pod): (&Pods, usize)| {
+                    let effects = &pods.effects[length];
+                    (effects.common[pod], effects.side[pod])
+                };
+                let of_group = || of_group(group_of(suspicion.hosts[0]));
+                let (common, side) = self.pod_of(suspicion).map_or_else(of_group, of_pod);
                 sided(common, side)
             }
             _ => {
@@ -114,6 +121,12 @@ impl Judgement {
 
     fn size_of(&self, group: usize) -> usize {
         self.fit.group.iter().filter(|other| **other == group).count()
+    }
+
+    /// The pod that a suspicion is about, if it is about one.
+    fn pod_of(&self, suspicion: &Suspicion) -> Option<(&Pods, usize)> {
+        let pods = self.pods.as_ref()?;
+        Some((pods, pods.members.iter().position(|members| *members == suspicion.hosts)?))
     }
 
     /// Whether the suspicion is about a group of the structure, rather than hosts that were found to be slow together.
@@ -199,6 +212,9 @@ const MOST_CELLS: f64 = 0.5;
 /// The same where structure is not understood: what is far is far from some.
 const MOST_CELLS_BY_CAUTION: f64 = 0.6;
 
+/// The same of a pod, whose groups are all behind the same switch.
+const MOST_CELLS_OF_PODS: f64 = 0.8;
+
 /// Pairs that may be as slow as half of a slow pair, both ways, before they are taken for structure that is not
 /// understood.
 const MOST_ALIKE: usize = 4;
@@ -214,11 +230,20 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let members = members(&fit.group, fit.groups);
     let mut suspicions = Vec::new();
     let group_effects = uplinks::effects(&fit);
-    let ways = if fit.is_understood {
+    let mut ways = if fit.is_understood {
         ways::ways(&fit, group_effects.as_deref(), &members, confidence, floors)
     } else {
         vec![Way::Usual; fit.groups]
     };
+    let pods = if fit.is_understood && floors.group.is_finite() { uplinks::pods(&fit) } else { None };
+    suspicions.extend(pods.iter().flat_map(|pods| ways::of_pods(&fit, pods, confidence, floors)));
+    // What slows a pod slows its groups.
+    for (way, members) in ways.iter_mut().zip(&members) {
+        let is_slow = |pod: &Suspicion| members.iter().all(|host| pod.hosts.contains(host));
+        if suspicions.iter().any(is_slow) {
+            *way = Way::Usual;
+        }
+    }
     suspicions
         .extend(ways.iter().filter_map(|way| if let Way::Slow(found) = way { Some(found.clone()) } else { None }));
     let effects = ways::host_effects(&fit, group_effects.as_deref(), &ways, &members, floors);
@@ -275,10 +300,14 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         range: found.range,
         doubt: found.by_chance,
     }));
-    let mut judgement = Judgement { fit, groups: group_effects, hosts: effects, suspicions: Vec::new() };
+    let mut judgement = Judgement { fit, groups: group_effects, pods, hosts: effects, suspicions: Vec::new() };
     suspicions.retain(|found| {
         let share = if is_clear(found.direction) { MOST_CELLS } else { MOST_CELLS_BY_CAUTION };
-        found.kind != Kind::Node || judgement.agreement(found).is_most(share)
+        match found.kind {
+            Kind::Node => judgement.agreement(found).is_most(share),
+            Kind::Group if judgement.pod_of(found).is_some() => judgement.agreement(found).is_most(MOST_CELLS_OF_PODS),
+            _ => true,
+        }
     });
     judgement.suspicions = suspicions;
     judgement
@@ -451,6 +480,22 @@ mod tests {
         let mut found = suspected(12, None, way);
         found.sort_by_key(|(_, hosts)| hosts.clone());
         assert_eq!(found, [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
+    }
+
+    #[test]
+    fn a_pod_behind_a_bad_uplink_is_one_finding() {
+        // Pods of two and of four leaves of three hosts each.
+        for leaves in [2, 4] {
+            let pod = |host: usize| host / 3 / leaves;
+            let way = |i: usize, j: usize| match (pod(i), pod(j)) {
+                _ if i / 3 == j / 3 => 0.0,
+                (a, b) if a == b => 0.3,
+                (1, _) | (_, 1) => 1.0,
+                _ => 0.6,
+            };
+            let members: Vec<usize> = (0..12 * leaves).filter(|host| pod(*host) == 1).collect();
+            assert_eq!(suspected(12 * leaves, None, way), [(Kind::Group, members)], "{leaves} leaves");
+        }
     }
 
     #[test]

@@ -194,7 +194,7 @@ const NOT_UNDERSTOOD_WITH_FEW: f64 = 1.35;
 const LEAST_CELLS: f64 = 1.5;
 
 /// Share of pairs below which many are missing.
-const MOST_MISSING: f64 = 0.8;
+pub(super) const MOST_MISSING: f64 = 0.8;
 
 /// Least hosts in which patterns are looked for.
 const LEAST_HOSTS: usize = 12;

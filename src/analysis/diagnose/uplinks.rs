@@ -1,13 +1,16 @@
 //! Groups whose way to all others is slow.
 //!
 //! In: the blocks of a [`Fit`]. Out: the effect of every group at every length, in the form of hosts' effects: what
-//! groups do to each other is taken apart as what hosts do to each other is, by differences of rows of blocks.
+//! groups do to each other is taken apart as what hosts do to each other is, by differences of rows of blocks. The same for
+//! pods, which are groups that are equally far from every other one.
 
 use super::{
+    bands,
     evidence::Effects,
     model::{Fit, LengthFit, members},
+    structure::MOST_MISSING,
 };
-use crate::stats::median;
+use crate::stats::{median, median_of};
 
 /// Least share of a time by which healthy groups are believed to differ.
 const USUAL_DIFFERENCE: f64 = 0.01;
@@ -24,6 +27,9 @@ const LEAST_STEP: f64 = 0.02;
 /// The same, in standard errors.
 const BEYOND_NOISE: f64 = 3.0;
 
+/// Difference of two ways, in standard errors, from which on they are not alike: many are compared.
+const NOT_ALIKE: f64 = 4.5;
+
 /// Of every so many lengths, one must show that there is a way between two groups: latencies differ more than bandwidths.
 const SHOWING: usize = 3;
 
@@ -35,32 +41,115 @@ pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
     }
     let members = members(&fit.group, fit.groups);
     let is_way = ways(fit);
-    Some(
-        (0..fit.lengths.len())
-            .map(|length| {
-                let of = &fit.lengths[length];
-                let common = two_way(&of.block, fit.groups, &is_way);
-                let side: Vec<f64> = members
-                    .iter()
-                    .map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()))
-                    .collect();
-                let middle = median(&mut side.clone());
-                let error = |noise: f64, cells: &[usize], hosts: &[usize]| {
-                    let cells: usize = hosts.iter().map(|host| cells[*host]).sum();
-                    (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
-                };
-                Effects {
-                    common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
-                    side_error: members
-                        .iter()
-                        .map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts))
-                        .collect(),
-                    common,
-                    side: side.into_iter().map(|value| value - middle).collect(),
-                }
-            })
-            .collect(),
-    )
+    let of_length = |length: usize| effects_of(fit, length, &members, &fit.lengths[length].block, &is_way);
+    Some((0..fit.lengths.len()).map(of_length).collect())
+}
+
+/// The effects of sets of hosts at one length. `block`, `is_way`: as in [`two_way`].
+fn effects_of(fit: &Fit, length: usize, members: &[Vec<usize>], block: &[f64], is_way: &[bool]) -> Effects {
+    let of = &fit.lengths[length];
+    let side: Vec<f64> =
+        members.iter().map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>())).collect();
+    let middle = median(&mut side.clone());
+    let error = |noise: f64, cells: &[usize], hosts: &[usize]| {
+        let cells: usize = hosts.iter().map(|host| cells[*host]).sum();
+        (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
+    };
+    Effects {
+        common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
+        side_error: members.iter().map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts)).collect(),
+        common: two_way(block, members.len(), is_way),
+        side: side.into_iter().map(|value| value - middle).collect(),
+    }
+}
+
+/// Groups that share what joins them to the rest: leaf switches under one switch of the next level.
+pub struct Pods {
+    /// Hosts of every pod.
+    pub members: Vec<Vec<usize>>,
+    /// `[length]`.
+    pub effects: Vec<Effects>,
+}
+
+/// Finds pods and their effects; `None` where many pairs are missing or there are fewer than three pods of several groups: parts of a pod whose groups are
+/// not alike, because one is slow, are near each other, and all others are far from them.
+pub fn pods(fit: &Fit) -> Option<Pods> {
+    let measured = fit.cells[0].iter().sum::<usize>() as f64 / (fit.hosts() * (fit.hosts() - 1)) as f64;
+    if measured < MOST_MISSING {
+        return None;
+    }
+    let mut of_pod = alike(fit);
+    of_pod.retain(|groups| groups.len() > 1);
+    if of_pod.len() < 3 {
+        return None;
+    }
+    let of_group = members(&fit.group, fit.groups);
+    let hosts_of = |groups: &Vec<usize>| {
+        let mut hosts: Vec<usize> = groups.iter().flat_map(|group| of_group[*group].iter().copied()).collect();
+        hosts.sort_unstable();
+        hosts
+    };
+    let members: Vec<Vec<usize>> = of_pod.iter().map(hosts_of).collect();
+    let blocks: Vec<Vec<f64>> = fit.lengths.iter().map(|of| between(&of.block, fit.groups, &of_pod)).collect();
+    let count = of_pod.len();
+    let shows = |block: &[f64], a: usize, b: usize| {
+        let inside = block[a * count + a].max(block[b * count + b]);
+        inside.is_nan() || block[a * count + b] > inside + LEAST_STEP
+    };
+    let is_way: Vec<bool> = (0..count * count)
+        .map(|pair| SHOWING * blocks.iter().filter(|block| shows(block, pair / count, pair % count)).count())
+        .map(|showing| showing >= blocks.len())
+        .collect();
+    let effects =
+        blocks.iter().enumerate().map(|(length, block)| effects_of(fit, length, &members, block, &is_way)).collect();
+    Some(Pods { members, effects })
+}
+
+/// Sets of groups that are equally far from every other group.
+fn alike(fit: &Fit) -> Vec<Vec<usize>> {
+    let groups = fit.groups;
+    let bands = bands::ranges(fit.lengths.len());
+    let cells: Vec<Vec<f64>> = (0..fit.lengths.len()).map(|length| cells_of_blocks(fit, length)).collect();
+    let mut scratch = Vec::new();
+    let mut are_alike = |g: usize, h: usize| {
+        let mut known = 0;
+        for (k, band) in
+            (0..groups).filter(|k| *k != g && *k != h).flat_map(|k| bands.iter().map(move |band| (k, band)))
+        {
+            let (own, other) = (g * groups + k, h * groups + k);
+            let apart = |length: usize| fit.lengths[length].block[own] - fit.lengths[length].block[other];
+            let apart = median_of(band.clone().map(apart).filter(|apart| !apart.is_nan()), &mut scratch);
+            if apart.is_nan() {
+                continue;
+            }
+            let (noise, cells) = (fit.lengths[band.start].noise, &cells[band.start]);
+            let error = 1.2533 * noise * (1.0 / cells[own].max(1.0) + 1.0 / cells[other].max(1.0)).sqrt();
+            if apart.abs() > LEAST_STEP.max(NOT_ALIKE * error) {
+                return false;
+            }
+            known += 1;
+        }
+        known > 0
+    };
+    let mut sets: Vec<Vec<usize>> = Vec::new();
+    for group in 0..groups {
+        match sets.iter_mut().find(|set| set.iter().all(|member| are_alike(*member, group))) {
+            Some(set) => set.push(group),
+            None => sets.push(vec![group]),
+        }
+    }
+    sets
+}
+
+/// Blocks of sets of groups, `[set * sets + set]`: the middle ones between their groups; NaN inside a set of one.
+fn between(block: &[f64], groups: usize, sets: &[Vec<usize>]) -> Vec<f64> {
+    let mut scratch = Vec::new();
+    let mut blocks = Vec::with_capacity(sets.len() * sets.len());
+    for (a, b) in sets.iter().flat_map(|a| sets.iter().map(move |b| (a, b))) {
+        let pairs = a.iter().flat_map(|g| b.iter().map(move |h| (g, h))).filter(|(g, h)| g != h);
+        blocks.push(median_of(pairs.map(|(g, h)| block[g * groups + h]).filter(|way| !way.is_nan()), &mut scratch));
+    }
+    blocks
 }
 
 /// By how much each of many small groups is slower, `[length][group]`; `None` where there are too few of them for their
@@ -212,6 +301,37 @@ mod tests {
         assert_eq!(polished.len(), 1);
         assert!((0..8).all(|group| (polished[0][group] - slow(group)).abs() < 1e-3), "{polished:?}");
         assert!(super::polished(&fit(7, |_, _| 0.5)).is_none());
+    }
+
+    #[test]
+    fn a_bad_uplink_of_a_pod_is_that_of_its_groups_together() {
+        // Pods of two groups each; `bad` is that of groups 2 and 3.
+        let way = |bad: f64| {
+            move |g: usize, h: usize| match (g / 2, h / 2) {
+                (a, b) if a == b => 0.2,
+                (1, _) | (_, 1) => 0.5 + bad,
+                _ => 0.5,
+            }
+        };
+        let pods_of = |bad: f64| pods(&fit(8, way(bad))).unwrap();
+        let slow = pods_of(0.3);
+        assert_eq!(slow.members.len(), 4);
+        assert_eq!(slow.members[1], (0..32).filter(|host| [2, 3].contains(&(host % 8))).collect::<Vec<_>>());
+        let common = &slow.effects[0].common;
+        assert!((common[1] - 0.3).abs() < 1e-5 && [0, 2, 3].iter().all(|pod| common[*pod] < 1e-5), "{common:?}");
+        assert!(pods_of(0.0).effects[0].common.iter().all(|effect| *effect < 1e-5));
+    }
+
+    #[test]
+    fn groups_that_are_all_equally_far_are_in_no_pods() {
+        assert!(pods(&fit(8, |_, _| 0.5)).is_none());
+        assert!(pods(&fit(4, |g, h| if g.min(h) == 0 { 0.8 } else { 0.5 })).is_none());
+        // Of two pods nobody can tell, and of two and the parts of a third.
+        assert!(
+            pods(&fit(6, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 } + if g == 4 || h == 4 { 0.1 } else { 0.0 }))
+                .is_none()
+        );
+        assert!(pods(&fit(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).is_none());
     }
 
     #[test]

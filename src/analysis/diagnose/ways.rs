@@ -7,7 +7,7 @@ use super::{
     accuse::{Floors, Suspicion, of_evidence},
     evidence::{self, Effects, Evidence},
     model::Fit,
-    uplinks,
+    uplinks::{self, Pods},
 };
 use crate::stats::median_of;
 
@@ -45,6 +45,19 @@ pub(super) fn ways(
         }
     };
     members.iter().zip(&evidence).map(judge).collect()
+}
+
+/// Pods whose way to the others is slow for all of their groups.
+pub(super) fn of_pods(fit: &Fit, pods: &Pods, confidence: f64, floors: Floors) -> Vec<Suspicion> {
+    let (count, lengths) = (pods.members.len(), fit.lengths.len());
+    let threshold = evidence::threshold(confidence, count, lengths).min(MOST_SCORE_OF_GROUPS);
+    let evidence = evidence::weigh(&without_near(&pods.effects));
+    let is_slow = |pod: &usize| {
+        let evidence = &evidence[*pod];
+        evidence.effect > floors.group && evidence.score > threshold
+    };
+    let slow = (0..count).filter(is_slow);
+    slow.map(|pod| of_evidence(Kind::Group, pods.members[pod].clone(), &evidence[pod], count, lengths)).collect()
 }
 
 /// Effects of groups, in which one that is nearer to others than they are to each other is like the others: whoever is
