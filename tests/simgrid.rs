@@ -218,8 +218,8 @@ fn ways_that_many_share_are_diagnosed_when_pairs_are_measured_alone() {
     for (cluster, expected) in [
         ("--hosts 64 --fault leaf1:bandwidth=0.02", group(16..32, Bandwidth)),
         ("--hosts 64 --topology fat-tree --fault leaf2:bandwidth=0.05", group(16..24, Bandwidth)),
-        ("--hosts 128 --topology fat-tree --fault pod1:bandwidth=0.05", group(32..64, Bandwidth)),
-        ("--hosts 128 --topology fat-tree --fault pod2:latency=20", group(64..96, Latency)),
+        ("--hosts 96 --topology fat-tree --fault pod1:bandwidth=0.05", group(32..64, Bandwidth)),
+        ("--hosts 96 --topology fat-tree --fault pod2:latency=20", group(64..96, Latency)),
     ] {
         assert_eq!(found_alone(cluster), [expected], "{cluster}");
     }

@@ -8,8 +8,8 @@
 
 use crate::analysis::diagnose::{
     Kind,
-    accuse::Suspicion,
     evidence::{self, Effects, Evidence},
+    judgement::Suspicion,
     model::Fit,
 };
 

@@ -24,9 +24,10 @@ pub use join::JoinedLength;
 use crate::{
     analysis::diagnose::{
         Direction, Kind,
-        accuse::{self, Floors, Judgement},
+        accuse::{self, Floors},
         evidence,
         folded::Folded,
+        judgement::Judgement,
         model::Fit,
     },
     record::{BoxError, Run},

@@ -5,11 +5,12 @@
 
 use super::{
     Direction, Kind,
-    evidence::{self, Effects, Evidence},
+    evidence::{self, Evidence},
     folded::Folded,
+    judgement::{Judgement, Suspicion},
     links,
     model::{Fit, members},
-    uplinks::{self, Pods},
+    pods, uplinks,
     ways::{self, Way},
 };
 use crate::stats::median_of;
@@ -37,157 +38,6 @@ impl Floors {
     pub const OF_SCATTER: Self = Self { node: 0.35, group: f64::INFINITY, link: f64::INFINITY, partners: 2 };
 }
 
-/// Somebody who is to blame.
-#[derive(Clone, Debug)]
-pub struct Suspicion {
-    /// What it is.
-    pub kind: Kind,
-    /// Hosts by number: one; source and destination; or members.
-    pub hosts: Vec<usize>,
-    /// Which way.
-    pub direction: Direction,
-    /// By how much, `ln(ratio)`, over the range.
-    pub effect: f64,
-    /// First and last length of the range, by number.
-    pub range: (usize, usize),
-    /// The probability that a healthy run has something like this somewhere.
-    pub doubt: f64,
-}
-
-/// How many of the cells that should be slow are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Agreement {
-    /// Ordered pairs that are slow by at least half of the finding's size over its lengths; of a link: cells.
-    pub slow: usize,
-    /// All that were measured.
-    pub of: usize,
-}
-
-impl Agreement {
-    fn is_most(self, share: f64) -> bool {
-        self.slow as f64 > share * self.of as f64
-    }
-}
-
-/// What a run looks like, and who is to blame.
-pub struct Judgement {
-    /// The run taken apart.
-    pub fit: Fit,
-    /// Effects of groups at every length, where there are enough groups to have any.
-    groups: Option<Vec<Effects>>,
-    /// Pods, where there are enough to have effects.
-    pods: Option<Pods>,
-    /// Effects of hosts at every length, with those of a group that is too small to be at fault.
-    hosts: Vec<Effects>,
-    /// Groups, hosts, links.
-    pub suspicions: Vec<Suspicion>,
-}
-
-impl Judgement {
-    /// The effect of what is suspected at one length, `ln(ratio)`.
-    pub fn effect_at(&self, suspicion: &Suspicion, length: usize) -> f64 {
-        let of = &self.hosts[length];
-        let sided = |common: f64, side: f64| match suspicion.direction {
-            Direction::Both => common,
-            Direction::Send => common + side,
-            Direction::Receive => common - side,
-        };
-        let group_of = |host: usize| self.fit.group[host];
-        let of_group = |group: usize| {
-            self.groups.as_ref().map_or((0.0, 0.0), |groups| (groups[length].common[group], groups[length].side[group]))
-        };
-        match suspicion.kind {
-            Kind::Link => {
-                let (from, to) = (suspicion.hosts[0], suspicion.hosts[1]);
-                let rests = [self.fit.rest_from_to(length, from, to), self.fit.rest_from_to(length, to, from)];
-                let sides = if suspicion.direction == Direction::Both { &rests[..] } else { &rests[..1] };
-                median_of(sides.iter().copied(), &mut Vec::new())
-            }
-            Kind::Group if self.pod_of(suspicion).is_some() || self.is_whole_group(suspicion) => {
-                let of_pod = |(pods, pod): (&Pods, usize)| {
-                    let effects = &pods.effects[length];
-                    (effects.common[pod], effects.side[pod])
-                };
-                let of_group = || of_group(group_of(suspicion.hosts[0]));
-                let (common, side) = self.pod_of(suspicion).map_or_else(of_group, of_pod);
-                sided(common, side)
-            }
-            _ => {
-                let hosts = suspicion.hosts.iter().map(|host| sided(of.common[*host], of.side[*host]));
-                median_of(hosts, &mut Vec::new())
-            }
-        }
-    }
-
-    fn size_of(&self, group: usize) -> usize {
-        self.fit.group.iter().filter(|other| **other == group).count()
-    }
-
-    /// The pod that a suspicion is about, if it is about one.
-    fn pod_of(&self, suspicion: &Suspicion) -> Option<(&Pods, usize)> {
-        let pods = self.pods.as_ref()?;
-        Some((pods, pods.members.iter().position(|members| *members == suspicion.hosts)?))
-    }
-
-    /// Whether the suspicion is about a group of the structure, rather than hosts that were found to be slow together.
-    fn is_whole_group(&self, suspicion: &Suspicion) -> bool {
-        let group = self.fit.group[suspicion.hosts[0]];
-        suspicion.hosts.iter().all(|host| self.fit.group[*host] == group)
-            && suspicion.hosts.len() == self.size_of(group)
-    }
-
-    /// Whether a suspicion is about what goes from one host to another.
-    pub fn is_meant(&self, suspicion: &Suspicion, from: usize, to: usize) -> bool {
-        let (sends, receives) = (suspicion.direction != Direction::Receive, suspicion.direction != Direction::Send);
-        let (is_from, is_to) = (suspicion.hosts.contains(&from), suspicion.hosts.contains(&to));
-        match suspicion.kind {
-            Kind::Link => suspicion.hosts == [from, to] || (receives && sends && suspicion.hosts == [to, from]),
-            _ => is_from != is_to && (is_from && sends || is_to && receives),
-        }
-    }
-
-    /// The ordered pairs that a suspicion is about.
-    pub fn pairs(&self, suspicion: &Suspicion) -> Vec<(usize, usize)> {
-        let hosts = self.fit.hosts();
-        let all = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
-        all.filter(|(from, to)| from != to && self.is_meant(suspicion, *from, *to)).collect()
-    }
-
-    /// Counts the cells that should be slow, and those that are.
-    pub fn agreement(&self, suspicion: &Suspicion) -> Agreement {
-        let lengths = suspicion.range.0..=suspicion.range.1;
-        let mut agreement = Agreement { slow: 0, of: 0 };
-        let mut scratch = Vec::new();
-        let mut count = |excess: f64| {
-            if !excess.is_nan() {
-                agreement.of += 1;
-                agreement.slow += usize::from(excess > 0.5 * suspicion.effect);
-            }
-        };
-        for (from, to) in self.pairs(suspicion) {
-            let excess = lengths.clone().map(|length| self.excess(suspicion, length, from, to));
-            if suspicion.kind == Kind::Link {
-                excess.for_each(&mut count);
-            } else {
-                count(median_of(excess, &mut scratch));
-            }
-        }
-        agreement
-    }
-
-    /// What a pair would take without what is suspected, `ln(time / level)`.
-    pub fn usual_without(&self, suspicion: &Suspicion, length: usize, from: usize, to: usize) -> f64 {
-        let own = if suspicion.kind == Kind::Link { 0.0 } else { self.effect_at(suspicion, length) };
-        self.fit.usual(length, from, to) - own
-    }
-
-    /// By how much a pair is slower than it would be without what is suspected, `ln(ratio)`.
-    pub fn excess(&self, suspicion: &Suspicion, length: usize, from: usize, to: usize) -> f64 {
-        self.fit.rest_from_to(length, from, to) + self.fit.usual(length, from, to)
-            - self.usual_without(suspicion, length, from, to)
-    }
-}
-
 /// Share of pairs measured one way only, from which on directions tell nothing of structure.
 const MOST_ONE_WAY: f64 = 0.2;
 
@@ -212,8 +62,8 @@ const MOST_CELLS: f64 = 0.5;
 /// The same where structure is not understood: what is far is far from some.
 const MOST_CELLS_BY_CAUTION: f64 = 0.6;
 
-/// The same of a pod, whose groups are all behind the same switch.
-const MOST_CELLS_OF_PODS: f64 = 0.8;
+/// The same of hosts behind the same switch: a slow way slows what goes to anybody.
+const MOST_CELLS_OF_GROUPS: f64 = 0.7;
 
 /// Pairs that may be as slow as half of a slow pair, both ways, before they are taken for structure that is not
 /// understood.
@@ -229,24 +79,22 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let fit = Fit::of(folded, known);
     let members = members(&fit.group, fit.groups);
     let mut suspicions = Vec::new();
-    let group_effects = uplinks::effects(&fit);
-    let mut ways = if fit.is_understood {
-        ways::ways(&fit, group_effects.as_deref(), &members, confidence, floors)
-    } else {
-        vec![Way::Usual; fit.groups]
+    let groups = uplinks::groups(&fit, &members);
+    let mut ways = match &groups {
+        Some(groups) if fit.is_understood => ways::ways(&fit, groups, confidence, floors),
+        _ => vec![Way::Usual; fit.groups],
     };
-    let pods = if fit.is_understood && floors.group.is_finite() { uplinks::pods(&fit) } else { None };
+    let pods = if fit.is_understood && floors.group.is_finite() { pods::find(&fit, &members) } else { None };
     suspicions.extend(pods.iter().flat_map(|pods| ways::of_pods(&fit, pods, confidence, floors)));
     // What slows a pod slows its groups.
     for (way, members) in ways.iter_mut().zip(&members) {
-        let is_slow = |pod: &Suspicion| members.iter().all(|host| pod.hosts.contains(host));
-        if suspicions.iter().any(is_slow) {
+        if suspicions.iter().any(|pod| members.iter().all(|host| pod.hosts.contains(host))) {
             *way = Way::Usual;
         }
     }
     suspicions
         .extend(ways.iter().filter_map(|way| if let Way::Slow(found) = way { Some(found.clone()) } else { None }));
-    let effects = ways::host_effects(&fit, group_effects.as_deref(), &ways, &members, floors);
+    let effects = ways::host_effects(&fit, groups.as_ref(), &ways, &members, floors);
     let evidence = evidence::weigh(&effects);
     // What structure does, it does to both directions alike, where both were measured.
     let pairs = fit.cells.iter().map(|cells| cells.iter().sum::<usize>() / 2).max().unwrap_or(0);
@@ -281,33 +129,30 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         true => links::find(&fit, &level, &bytes, &is_known, floors.partners),
         false => Vec::new(),
     };
-    let mut believed = suspicions.len();
-    let candidates: Vec<_> = candidates
-        .into_iter()
-        .filter(|found| {
-            let caution = if fit.is_understood || found.is_lopsided { 1.0 } else { CAUTION };
-            let allowed = allowed_doubt(confidence, believed as f64 * OF_LINKS);
-            let is_believed = found.by_chance < allowed && found.effect > caution * floors.link;
-            believed += usize::from(is_believed);
-            is_believed
-        })
-        .collect();
-    suspicions.extend(candidates.iter().filter(|found| is_single(&fit, found, &is_known)).map(|found| Suspicion {
-        kind: Kind::Link,
-        hosts: vec![found.pair.0, found.pair.1],
-        direction: found.direction,
-        effect: found.effect,
-        range: found.range,
-        doubt: found.by_chance,
-    }));
-    let mut judgement = Judgement { fit, groups: group_effects, pods, hosts: effects, suspicions: Vec::new() };
-    suspicions.retain(|found| {
-        let share = if is_clear(found.direction) { MOST_CELLS } else { MOST_CELLS_BY_CAUTION };
-        match found.kind {
-            Kind::Node => judgement.agreement(found).is_most(share),
-            Kind::Group if judgement.pod_of(found).is_some() => judgement.agreement(found).is_most(MOST_CELLS_OF_PODS),
-            _ => true,
+    for found in candidates {
+        let caution = if fit.is_understood || found.is_lopsided { 1.0 } else { CAUTION };
+        let allowed = allowed_doubt(confidence, suspicions.len() as f64 * OF_LINKS);
+        if found.by_chance < allowed && found.effect > caution * floors.link && is_single(&fit, &found, &is_known) {
+            suspicions.push(Suspicion {
+                kind: Kind::Link,
+                hosts: vec![found.pair.0, found.pair.1],
+                direction: found.direction,
+                effect: found.effect,
+                range: found.range,
+                doubt: found.by_chance,
+            });
         }
+    }
+    let levels = pods.into_iter().chain(groups).collect();
+    let mut judgement = Judgement { fit, levels, hosts: effects, suspicions: Vec::new() };
+    suspicions.retain(|found| {
+        let share = match found.kind {
+            Kind::Group => MOST_CELLS_OF_GROUPS,
+            Kind::Node if is_clear(found.direction) => MOST_CELLS,
+            Kind::Node => MOST_CELLS_BY_CAUTION,
+            _ => return true,
+        };
+        judgement.agreement(found).is_most(share)
     });
     judgement.suspicions = suspicions;
     judgement

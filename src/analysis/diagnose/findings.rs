@@ -4,8 +4,8 @@
 
 use super::{
     Diagnosis, Direction, Kind, Symptom,
-    accuse::{Agreement, Judgement, Suspicion},
     folded::Folded,
+    judgement::{Agreement, Judgement, Suspicion},
     retests,
 };
 use crate::{

@@ -25,10 +25,12 @@ mod contrast;
 pub mod evidence;
 mod findings;
 pub mod folded;
+pub mod judgement;
 mod links;
 mod logarithms;
 mod middles;
 pub mod model;
+mod pods;
 mod polish;
 mod ranks;
 mod retests;
@@ -40,9 +42,9 @@ mod structure;
 mod uplinks;
 mod ways;
 
-pub use accuse::Agreement;
 pub(super) use findings::symptom;
 pub use findings::{AtLength, Finding, RetestVerdict};
+pub use judgement::Agreement;
 
 use accuse::Floors;
 use folded::Folded;

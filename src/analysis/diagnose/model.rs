@@ -138,6 +138,12 @@ impl Fit {
         self.group.len()
     }
 
+    /// Share of the pairs of hosts that were measured at the first length.
+    pub fn measured(&self) -> f64 {
+        let hosts = self.hosts();
+        self.cells[0].iter().sum::<usize>() as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
+    }
+
     /// The rest of one ordered pair: mean and difference together.
     pub fn rest_from_to(&self, length: usize, source: usize, destination: usize) -> f64 {
         let side = self.side_rest[length].at(source, destination);

@@ -5,9 +5,9 @@
 //! it was an accident.
 
 use super::{
-    accuse::{Judgement, Suspicion},
     findings::RetestVerdict,
     folded::Folded,
+    judgement::{Judgement, Suspicion},
 };
 use crate::{
     record::{BoxError, Run},

@@ -5,7 +5,7 @@
 
 use super::{
     Kind,
-    accuse::{Judgement, Suspicion},
+    judgement::{Judgement, Suspicion},
 };
 use crate::plan::Mode;
 

@@ -1,6 +1,9 @@
 //! The detector's stages, on synthetic runs.
 
-use super::{accuse::Suspicion, *};
+use super::{
+    judgement::{Judgement, Suspicion},
+    *,
+};
 use crate::{
     measure::{
         StopRequest, measure,
@@ -37,7 +40,7 @@ fn folded(run: &MemoryRun) -> Folded {
     Folded::read(run, Statistic::Median, &vec![false; run.ranks()]).unwrap()
 }
 
-fn judgement(run: &MemoryRun) -> accuse::Judgement {
+fn judgement(run: &MemoryRun) -> Judgement {
     accuse::judge(folded(run), None, 0.99, Floors::OF_TIMES)
 }
 

@@ -1,16 +1,14 @@
 //! Groups whose way to all others is slow.
 //!
 //! In: the blocks of a [`Fit`]. Out: the effect of every group at every length, in the form of hosts' effects: what
-//! groups do to each other is taken apart as what hosts do to each other is, by differences of rows of blocks. The same for
-//! pods, which are groups that are equally far from every other one.
+//! groups do to each other is taken apart as what hosts do to each other is, by differences of rows of blocks.
+//! [`super::pods`] does the same with sets of groups.
 
 use super::{
-    bands,
     evidence::Effects,
-    model::{Fit, LengthFit, members},
-    structure::MOST_MISSING,
+    model::{Fit, LengthFit},
 };
-use crate::stats::{median, median_of};
+use crate::stats::median;
 
 /// Least share of a time by which healthy groups are believed to differ.
 const USUAL_DIFFERENCE: f64 = 0.01;
@@ -22,134 +20,64 @@ const MANY_GROUPS: usize = 6;
 const ENOUGH_GROUPS: usize = 8;
 
 /// Least difference of a way between groups from those inside them.
-const LEAST_STEP: f64 = 0.02;
+pub const LEAST_STEP: f64 = 0.02;
 
 /// The same, in standard errors.
 const BEYOND_NOISE: f64 = 3.0;
 
-/// Difference of two ways, in standard errors, from which on they are not alike: many are compared.
-const NOT_ALIKE: f64 = 4.5;
-
 /// Of every so many lengths, one must show that there is a way between two groups: latencies differ more than bandwidths.
 const SHOWING: usize = 3;
 
-/// Effects of groups, `[length]`; `None` where there are too few groups to tell: with two, a slow way of one is a slow
-/// way of the other.
-pub fn effects(fit: &Fit) -> Option<Vec<Effects>> {
-    if fit.groups < 3 {
-        return None;
-    }
-    let members = members(&fit.group, fit.groups);
-    let is_way = ways(fit);
-    let of_length = |length: usize| effects_of(fit, length, &members, &fit.lengths[length].block, &is_way);
-    Some((0..fit.lengths.len()).map(of_length).collect())
-}
-
-/// The effects of sets of hosts at one length. `block`, `is_way`: as in [`two_way`].
-fn effects_of(fit: &Fit, length: usize, members: &[Vec<usize>], block: &[f64], is_way: &[bool]) -> Effects {
-    let of = &fit.lengths[length];
-    let side: Vec<f64> =
-        members.iter().map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>())).collect();
-    let middle = median(&mut side.clone());
-    let error = |noise: f64, cells: &[usize], hosts: &[usize]| {
-        let cells: usize = hosts.iter().map(|host| cells[*host]).sum();
-        (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
-    };
-    Effects {
-        common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
-        side_error: members.iter().map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts)).collect(),
-        common: two_way(block, members.len(), is_way),
-        side: side.into_iter().map(|value| value - middle).collect(),
-    }
-}
-
-/// Groups that share what joins them to the rest: leaf switches under one switch of the next level.
-pub struct Pods {
-    /// Hosts of every pod.
+/// Sets of hosts that share what joins them to the rest, at one level of a network: groups, or pods of groups.
+pub struct Level {
+    /// Hosts of every set, by number, `[set]`.
     pub members: Vec<Vec<usize>>,
-    /// `[length]`.
+    /// Effects of sets, `[length]`.
     pub effects: Vec<Effects>,
 }
 
-/// Finds pods and their effects; `None` where many pairs are missing or there are fewer than three pods of several groups: parts of a pod whose groups are
-/// not alike, because one is slow, are near each other, and all others are far from them.
-pub fn pods(fit: &Fit) -> Option<Pods> {
-    let measured = fit.cells[0].iter().sum::<usize>() as f64 / (fit.hosts() * (fit.hosts() - 1)) as f64;
-    if measured < MOST_MISSING {
-        return None;
-    }
-    let mut of_pod = alike(fit);
-    of_pod.retain(|groups| groups.len() > 1);
-    if of_pod.len() < 3 {
-        return None;
-    }
-    let of_group = members(&fit.group, fit.groups);
-    let hosts_of = |groups: &Vec<usize>| {
-        let mut hosts: Vec<usize> = groups.iter().flat_map(|group| of_group[*group].iter().copied()).collect();
-        hosts.sort_unstable();
-        hosts
-    };
-    let members: Vec<Vec<usize>> = of_pod.iter().map(hosts_of).collect();
-    let blocks: Vec<Vec<f64>> = fit.lengths.iter().map(|of| between(&of.block, fit.groups, &of_pod)).collect();
-    let count = of_pod.len();
-    let shows = |block: &[f64], a: usize, b: usize| {
-        let inside = block[a * count + a].max(block[b * count + b]);
-        inside.is_nan() || block[a * count + b] > inside + LEAST_STEP
-    };
-    let is_way: Vec<bool> = (0..count * count)
-        .map(|pair| SHOWING * blocks.iter().filter(|block| shows(block, pair / count, pair % count)).count())
-        .map(|showing| showing >= blocks.len())
-        .collect();
-    let effects =
-        blocks.iter().enumerate().map(|(length, block)| effects_of(fit, length, &members, block, &is_way)).collect();
-    Some(Pods { members, effects })
+/// Middles of the cells between sets of hosts at one length, and how many cells there are; `[set * sets + set]`.
+pub struct Blocks {
+    /// `ln(time / level)`, symmetric; NaN where there is no cell.
+    pub middle: Vec<f64>,
+    /// Number of pairs of hosts.
+    pub cells: Vec<f64>,
 }
 
-/// Sets of groups that are equally far from every other group.
-fn alike(fit: &Fit) -> Vec<Vec<usize>> {
-    let groups = fit.groups;
-    let bands = bands::ranges(fit.lengths.len());
-    let cells: Vec<Vec<f64>> = (0..fit.lengths.len()).map(|length| cells_of_blocks(fit, length)).collect();
-    let mut scratch = Vec::new();
-    let mut are_alike = |g: usize, h: usize| {
-        let mut known = 0;
-        for (k, band) in
-            (0..groups).filter(|k| *k != g && *k != h).flat_map(|k| bands.iter().map(move |band| (k, band)))
-        {
-            let (own, other) = (g * groups + k, h * groups + k);
-            let apart = |length: usize| fit.lengths[length].block[own] - fit.lengths[length].block[other];
-            let apart = median_of(band.clone().map(apart).filter(|apart| !apart.is_nan()), &mut scratch);
-            if apart.is_nan() {
-                continue;
-            }
-            let (noise, cells) = (fit.lengths[band.start].noise, &cells[band.start]);
-            let error = 1.2533 * noise * (1.0 / cells[own].max(1.0) + 1.0 / cells[other].max(1.0)).sqrt();
-            if apart.abs() > LEAST_STEP.max(NOT_ALIKE * error) {
-                return false;
-            }
-            known += 1;
-        }
-        known > 0
-    };
-    let mut sets: Vec<Vec<usize>> = Vec::new();
-    for group in 0..groups {
-        match sets.iter_mut().find(|set| set.iter().all(|member| are_alike(*member, group))) {
-            Some(set) => set.push(group),
-            None => sets.push(vec![group]),
-        }
-    }
-    sets
+/// Groups, of which these are the `members`; `None` where there are too few to tell: with two, a slow way of one is a slow
+/// way of the other.
+pub fn groups(fit: &Fit, members: &[Vec<usize>]) -> Option<Level> {
+    (fit.groups >= 3).then(|| level(fit, members.to_vec(), &blocks(fit)))
 }
 
-/// Blocks of sets of groups, `[set * sets + set]`: the middle ones between their groups; NaN inside a set of one.
-fn between(block: &[f64], groups: usize, sets: &[Vec<usize>]) -> Vec<f64> {
-    let mut scratch = Vec::new();
-    let mut blocks = Vec::with_capacity(sets.len() * sets.len());
-    for (a, b) in sets.iter().flat_map(|a| sets.iter().map(move |b| (a, b))) {
-        let pairs = a.iter().flat_map(|g| b.iter().map(move |h| (g, h))).filter(|(g, h)| g != h);
-        blocks.push(median_of(pairs.map(|(g, h)| block[g * groups + h]).filter(|way| !way.is_nan()), &mut scratch));
-    }
-    blocks
+/// The blocks of groups, `[length]`.
+pub fn blocks(fit: &Fit) -> Vec<Blocks> {
+    let of_length =
+        |(length, of): (usize, &LengthFit)| Blocks { middle: of.block.clone(), cells: cells_of_blocks(fit, length) };
+    fit.lengths.iter().enumerate().map(of_length).collect()
+}
+
+/// Sets of hosts with what their ways to each other come to. `blocks`: `[length]`.
+pub fn level(fit: &Fit, members: Vec<Vec<usize>>, blocks: &[Blocks]) -> Level {
+    let is_way = ways(fit, members.len(), blocks);
+    let of_length = |(length, blocks): (usize, &Blocks)| {
+        let of = &fit.lengths[length];
+        let side = members.iter().map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()));
+        let side: Vec<f64> = side.collect();
+        let middle = median(&mut side.clone());
+        let error = |noise: f64, cells: &[usize], hosts: &[usize]| {
+            let cells: usize = hosts.iter().map(|host| cells[*host]).sum();
+            (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
+        };
+        Effects {
+            common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
+            side_error: members.iter().map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts)).collect(),
+            common: two_way(&blocks.middle, members.len(), &is_way),
+            side: side.into_iter().map(|value| value - middle).collect(),
+        }
+    };
+    let effects = blocks.iter().enumerate().map(of_length).collect();
+    Level { members, effects }
 }
 
 /// By how much each of many small groups is slower, `[length][group]`; `None` where there are too few of them for their
@@ -172,25 +100,23 @@ pub fn polished(fit: &Fit) -> Option<Vec<Vec<f64>>> {
     (groups >= ENOUGH_GROUPS).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
 }
 
-/// Whether there is a way between two groups, `[group * groups + group]`, with which others can be compared: two parts of
-/// what is one group in truth have none. It must take longer than what is nearer inside either of them, by more than noise.
-fn ways(fit: &Fit) -> Vec<bool> {
-    let groups = fit.groups;
-    let shows = |length: usize, cells: &[f64], h: usize, k: usize| {
-        let LengthFit { block, noise, .. } = &fit.lengths[length];
-        let (own, other, between) = (h * groups + h, k * groups + k, h * groups + k);
-        let inside = if block[own] > block[other] || block[other].is_nan() { own } else { other };
-        let error = 1.2533 * noise * (1.0 / cells[inside].max(1.0) + 1.0 / cells[between].max(1.0)).sqrt();
-        block[inside].is_nan() || block[between] > block[inside] + LEAST_STEP.max(BEYOND_NOISE * error)
+/// Whether there is a way between two sets, `[set * sets + set]`, with which others can be compared: two parts of what is one
+/// in truth have none. It must take longer than what is nearer inside either of them, by more than noise.
+fn ways(fit: &Fit, sets: usize, blocks: &[Blocks]) -> Vec<bool> {
+    let shows = |(length, Blocks { middle, cells }): (usize, &Blocks), h: usize, k: usize| {
+        let (own, other, between) = (h * sets + h, k * sets + k, h * sets + k);
+        let inside = if middle[own] > middle[other] || middle[other].is_nan() { own } else { other };
+        let error = error_of_difference(fit.lengths[length].noise, cells[inside], cells[between]);
+        middle[inside].is_nan() || middle[between] > middle[inside] + LEAST_STEP.max(BEYOND_NOISE * error)
     };
-    let mut showing = vec![0; groups * groups];
-    for length in 0..fit.lengths.len() {
-        let cells = cells_of_blocks(fit, length);
-        for (pair, showing) in showing.iter_mut().enumerate() {
-            *showing += usize::from(shows(length, &cells, pair / groups, pair % groups));
-        }
-    }
-    showing.into_iter().map(|count| SHOWING * count >= fit.lengths.len()).collect()
+    let showing = |h, k| blocks.iter().enumerate().filter(|blocks| shows(*blocks, h, k)).count();
+    let pairs = (0..sets).flat_map(|h| (0..sets).map(move |k| (h, k)));
+    pairs.map(|(h, k)| SHOWING * showing(h, k) >= blocks.len()).collect()
+}
+
+/// Standard error of the difference of the medians of so many cells.
+pub fn error_of_difference(noise: f64, cells: f64, others: f64) -> f64 {
+    1.2533 * noise * (1.0 / cells.max(1.0) + 1.0 / others.max(1.0)).sqrt()
 }
 
 /// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`.
@@ -224,15 +150,22 @@ fn two_way(block: &[f64], groups: usize, is_way: &[bool]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{super::folded::Folded, *};
+pub(super) mod tests {
+    use super::{
+        super::{folded::Folded, model::members},
+        *,
+    };
     use crate::analysis::drawn::square;
 
     /// Of `groups` groups of four hosts without noise: what goes from one group to another takes `way`.
-    fn fit(groups: usize, way: impl Fn(usize, usize) -> f64) -> Fit {
+    pub fn fit(groups: usize, way: impl Fn(usize, usize) -> f64) -> Fit {
         let group: Vec<usize> = (0..4 * groups).map(|host| host % groups).collect();
         let logarithms = square(4 * groups, |i, j| if group[i] == group[j] { 0.0 } else { way(group[i], group[j]) });
         Fit::of(Folded::of_logarithms(&[8], vec![logarithms]), Some(&group))
+    }
+
+    fn effects(fit: &Fit) -> Option<Vec<Effects>> {
+        groups(fit, &members(&fit.group, fit.groups)).map(|level| level.effects)
     }
 
     #[test]
@@ -301,37 +234,6 @@ mod tests {
         assert_eq!(polished.len(), 1);
         assert!((0..8).all(|group| (polished[0][group] - slow(group)).abs() < 1e-3), "{polished:?}");
         assert!(super::polished(&fit(7, |_, _| 0.5)).is_none());
-    }
-
-    #[test]
-    fn a_bad_uplink_of_a_pod_is_that_of_its_groups_together() {
-        // Pods of two groups each; `bad` is that of groups 2 and 3.
-        let way = |bad: f64| {
-            move |g: usize, h: usize| match (g / 2, h / 2) {
-                (a, b) if a == b => 0.2,
-                (1, _) | (_, 1) => 0.5 + bad,
-                _ => 0.5,
-            }
-        };
-        let pods_of = |bad: f64| pods(&fit(8, way(bad))).unwrap();
-        let slow = pods_of(0.3);
-        assert_eq!(slow.members.len(), 4);
-        assert_eq!(slow.members[1], (0..32).filter(|host| [2, 3].contains(&(host % 8))).collect::<Vec<_>>());
-        let common = &slow.effects[0].common;
-        assert!((common[1] - 0.3).abs() < 1e-5 && [0, 2, 3].iter().all(|pod| common[*pod] < 1e-5), "{common:?}");
-        assert!(pods_of(0.0).effects[0].common.iter().all(|effect| *effect < 1e-5));
-    }
-
-    #[test]
-    fn groups_that_are_all_equally_far_are_in_no_pods() {
-        assert!(pods(&fit(8, |_, _| 0.5)).is_none());
-        assert!(pods(&fit(4, |g, h| if g.min(h) == 0 { 0.8 } else { 0.5 })).is_none());
-        // Of two pods nobody can tell, and of two and the parts of a third.
-        assert!(
-            pods(&fit(6, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 } + if g == 4 || h == 4 { 0.1 } else { 0.0 }))
-                .is_none()
-        );
-        assert!(pods(&fit(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).is_none());
     }
 
     #[test]

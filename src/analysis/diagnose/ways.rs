@@ -1,13 +1,14 @@
 //! Whether a group's way to all others is slow, or some of its hosts are; and what hosts add to that.
 //!
-//! In: a [`Fit`] and the effects of its groups. Out: the [`Way`] of every group, and the effects of hosts.
+//! In: a [`Fit`] and the effects of its groups and pods. Out: the [`Way`] of every group, slow pods, and the effects of hosts.
 
 use super::{
     Kind,
-    accuse::{Floors, Suspicion, of_evidence},
+    accuse::{Floors, of_evidence},
     evidence::{self, Effects, Evidence},
+    judgement::Suspicion,
     model::Fit,
-    uplinks::{self, Pods},
+    uplinks::{self, Level},
 };
 use crate::stats::median_of;
 
@@ -23,41 +24,40 @@ pub(super) enum Way {
 }
 
 /// The way of every group, `[group]`.
-pub(super) fn ways(
-    fit: &Fit,
-    effects: Option<&[Effects]>,
-    members: &[Vec<usize>],
-    confidence: f64,
-    floors: Floors,
-) -> Vec<Way> {
-    let Some(effects) = effects else { return vec![Way::Usual; fit.groups] };
-    let lengths = fit.lengths.len();
-    let threshold = evidence::threshold(confidence, fit.groups, lengths).min(MOST_SCORE_OF_GROUPS);
-    let evidence = evidence::weigh(&without_near(effects));
-    let several = members.iter().filter(|members| members.len() > 1).count();
-    let judge = |(members, evidence): (&Vec<usize>, &Evidence)| {
+pub(super) fn ways(fit: &Fit, groups: &Level, confidence: f64, floors: Floors) -> Vec<Way> {
+    let several = groups.members.iter().filter(|members| members.len() > 1).count();
+    let judge = |(members, (evidence, slow)): (&Vec<usize>, (Evidence, Option<Suspicion>))| {
         // Two others are needed that have a way between them.
-        let is_slow = members.len() >= 3 && several > 2 && evidence.effect > floors.group && evidence.score > threshold;
-        match (is_slow, are_all_slow(fit, members, evidence)) {
-            (false, _) => Way::Usual,
-            (true, true) => Way::Slow(of_evidence(Kind::Group, members.clone(), evidence, fit.groups, lengths)),
-            (true, false) => Way::SlowForSome,
+        let slow = slow.filter(|_| members.len() >= 3 && several > 2);
+        match (slow, are_all_slow(fit, members, &evidence)) {
+            (None, _) => Way::Usual,
+            (Some(found), true) => Way::Slow(found),
+            (Some(_), false) => Way::SlowForSome,
         }
     };
-    members.iter().zip(&evidence).map(judge).collect()
+    groups.members.iter().zip(weighed(fit, groups, confidence, floors)).map(judge).collect()
 }
 
 /// Pods whose way to the others is slow for all of their groups.
-pub(super) fn of_pods(fit: &Fit, pods: &Pods, confidence: f64, floors: Floors) -> Vec<Suspicion> {
-    let (count, lengths) = (pods.members.len(), fit.lengths.len());
-    let threshold = evidence::threshold(confidence, count, lengths).min(MOST_SCORE_OF_GROUPS);
-    let evidence = evidence::weigh(&without_near(&pods.effects));
-    let is_slow = |pod: &usize| {
-        let evidence = &evidence[*pod];
-        evidence.effect > floors.group && evidence.score > threshold
-    };
-    let slow = (0..count).filter(is_slow);
-    slow.map(|pod| of_evidence(Kind::Group, pods.members[pod].clone(), &evidence[pod], count, lengths)).collect()
+pub(super) fn of_pods(fit: &Fit, pods: &Level, confidence: f64, floors: Floors) -> Vec<Suspicion> {
+    weighed(fit, pods, confidence, floors).filter_map(|(_, slow)| slow).collect()
+}
+
+/// What is known of every set of a level, and who is suspected for it.
+fn weighed(
+    fit: &Fit,
+    level: &Level,
+    confidence: f64,
+    floors: Floors,
+) -> impl Iterator<Item = (Evidence, Option<Suspicion>)> {
+    let (sets, lengths) = (level.members.len(), fit.lengths.len());
+    let threshold = evidence::threshold(confidence, sets, lengths).min(MOST_SCORE_OF_GROUPS);
+    let evidence = evidence::weigh(&without_near(&level.effects)).into_iter();
+    evidence.zip(&level.members).map(move |(evidence, members)| {
+        let is_slow = evidence.effect > floors.group && evidence.score > threshold;
+        let found = || of_evidence(Kind::Group, members.clone(), &evidence, sets, lengths);
+        (evidence, is_slow.then(found))
+    })
 }
 
 /// Effects of groups, in which one that is nearer to others than they are to each other is like the others: whoever is
@@ -90,7 +90,7 @@ const MOST_SCORE_OF_GROUPS: f64 = 6.0;
 /// Effects of hosts, without what their groups explain, `[length]`.
 pub(super) fn host_effects(
     fit: &Fit,
-    groups: Option<&[Effects]>,
+    groups: Option<&Level>,
     ways: &[Way],
     members: &[Vec<usize>],
     floors: Floors,
@@ -114,7 +114,8 @@ pub(super) fn host_effects(
         let (mut common, mut side) = (of.common.clone(), of.side.clone());
         for (group, hosts) in members.iter().enumerate() {
             let Some(groups) = groups else { break };
-            let (of_group, side_of_group) = (groups[length].common[group], groups[length].side[group]);
+            let effects = &groups.effects[length];
+            let (of_group, side_of_group) = (effects.common[group], effects.side[group]);
             match &ways[group] {
                 Way::Slow(_) => hosts.iter().for_each(|host| side[*host] -= side_of_group),
                 Way::SlowForSome => hosts.iter().for_each(|host| common[*host] += of_group),
