@@ -329,11 +329,7 @@ impl Uplinks {
 
     fn of_host(&self, host: usize, direction: Direction) -> f64 {
         let (common, side) = self.of_host[host];
-        match direction {
-            Direction::Both => common,
-            Direction::Send => common + side,
-            Direction::Receive => common - side,
-        }
+        direction.effect(common, side)
     }
 }
 

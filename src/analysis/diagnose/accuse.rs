@@ -56,14 +56,11 @@ const BEYOND_SMALL: f64 = 1.4;
 /// What other findings count for when a link is believed: how often chance brings one is known from few cells.
 const OF_LINKS: f64 = 0.5;
 
-/// Share of a host's pairs of which more must be slow.
+/// Share of the pairs of a host or group of which more must be slow.
 const MOST_CELLS: f64 = 0.5;
 
 /// The same where structure is not understood: what is far is far from some.
 const MOST_CELLS_BY_CAUTION: f64 = 0.6;
-
-/// The same of hosts behind the same switch: a slow way slows what goes to anybody.
-const MOST_CELLS_OF_GROUPS: f64 = 0.7;
 
 /// Pairs that may be as slow as half of a slow pair, both ways, before they are taken for structure that is not
 /// understood.
@@ -146,13 +143,8 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let levels = pods.into_iter().chain(groups).collect();
     let mut judgement = Judgement { fit, levels, hosts: effects, suspicions: Vec::new() };
     suspicions.retain(|found| {
-        let share = match found.kind {
-            Kind::Group => MOST_CELLS_OF_GROUPS,
-            Kind::Node if is_clear(found.direction) => MOST_CELLS,
-            Kind::Node => MOST_CELLS_BY_CAUTION,
-            _ => return true,
-        };
-        judgement.agreement(found).is_most(share)
+        let share = if is_clear(found.direction) { MOST_CELLS } else { MOST_CELLS_BY_CAUTION };
+        found.kind == Kind::Link || judgement.agreement(found).is_most(share)
     });
     judgement.suspicions = suspicions;
     judgement
@@ -392,6 +384,57 @@ mod tests {
         };
         // The first makes 5.4 of 6, the second 4.8, which leaves the third; had another been found before, 4.2.
         assert!((least(0) - 4.8).abs() < 1e-12 && (least(1) - 3.6).abs() < 1e-12, "{} {}", least(0), least(1));
+    }
+
+    #[test]
+    fn what_is_found_lets_a_link_leave_half_as_much_more_doubt() {
+        let doubts = |others: usize, effect: f64| {
+            let mut rng = generator(3);
+            let slow = |i: usize, j: usize| match (i.min(j), i.max(j)) {
+                (1, 2) => effect,
+                (i, j) if i >= 4 && j == i + 1 && i % 2 == 0 && i < 4 + 2 * others => 1.0,
+                _ => 0.0,
+            };
+            let times = (0..4).map(|_| square(16, |i, j| slow(i, j) + 0.05 * normal(&mut rng))).collect();
+            let folded = Folded::of_logarithms(&[0, 1 << 10, 1 << 16, 1 << 20], times);
+            let found = judge(folded, Some(&[0; 16]), 0.99, Floors::OF_TIMES).suspicions;
+            assert!(found.len() <= others + 1 && found.iter().all(|found| found.kind == Kind::Link), "{found:?}");
+            found.into_iter().find(|found| found.hosts == [1, 2]).map(|found| found.doubt)
+        };
+        for others in 0..3 {
+            let most = (0..60).filter_map(|step| doubts(others, 0.14 + 0.002 * f64::from(step))).fold(0.0, f64::max);
+            let allowed = 0.01 * (1.0 + 0.5 * others as f64);
+            assert!((0.75 * allowed..allowed).contains(&most), "{others} others: {most}");
+        }
+    }
+
+    #[test]
+    fn scatter_is_judged_from_two_partners_on() {
+        let mut rng = generator(6);
+        // Everybody has been measured with four others.
+        let is_measured = |i: usize, j: usize| [1, 2, 14, 15].contains(&((i + 16 - j) % 16));
+        let mut scatter = |i: usize, j: usize| match is_measured(i, j) {
+            true => 0.05 * normal(&mut rng) + if [i, j].contains(&5) { 1.0 } else { 0.0 },
+            false => f64::NAN,
+        };
+        let times = (0..4).map(|_| square(16, &mut scatter)).collect();
+        let folded = Folded::of_logarithms(&[0, 1 << 10, 1 << 16, 1 << 20], times);
+        let found = judge(folded, None, 0.99, Floors::OF_SCATTER).suspicions;
+        assert!(matches!(&found[..], [found] if found.kind == Kind::Node && found.hosts == [5]), "{found:?}");
+    }
+
+    #[test]
+    fn a_group_whose_way_is_slow_to_some_of_the_others_is_not_at_fault() {
+        let group: Vec<usize> = (0..20).map(|host| host / 4).collect();
+        let toward = |slow: usize| {
+            suspected(20, Some(&group), |i, j| match (group[i].min(group[j]), group[i].max(group[j])) {
+                (g, h) if g == h => 0.0,
+                (0, h) if h <= slow => 0.8,
+                _ => 0.5,
+            })
+        };
+        let at_fault = [(Kind::Group, (0..4).collect::<Vec<_>>())];
+        assert!((0..3).all(|slow| toward(slow).is_empty()) && (3..5).all(|slow| toward(slow) == at_fault));
     }
 
     #[test]

@@ -115,12 +115,7 @@ pub fn weigh(effects: &[Effects]) -> Vec<Evidence> {
 fn widened(evidence: Evidence, effects: &[Effects], host: usize) -> Evidence {
     let is_as_slow = |length: &usize| {
         let Effects { common, side, .. } = &effects[*length];
-        let effect = match evidence.direction {
-            Direction::Both => common[host],
-            Direction::Send => common[host] + side[host],
-            Direction::Receive => common[host] - side[host],
-        };
-        effect > AS_SLOW * evidence.effect
+        evidence.direction.effect(common[host], side[host]) > AS_SLOW * evidence.effect
     };
     let (first, last) = evidence.range;
     let before = (0..first).rev().take_while(is_as_slow).count();

@@ -54,12 +54,6 @@ pub struct Judgement {
 impl Judgement {
     /// The effect of what is suspected at one length, `ln(ratio)`.
     pub fn effect_at(&self, suspicion: &Suspicion, length: usize) -> f64 {
-        let of = &self.hosts[length];
-        let sided = |common: f64, side: f64| match suspicion.direction {
-            Direction::Both => common,
-            Direction::Send => common + side,
-            Direction::Receive => common - side,
-        };
         match suspicion.kind {
             Kind::Link => {
                 let (from, to) = (suspicion.hosts[0], suspicion.hosts[1]);
@@ -68,10 +62,14 @@ impl Judgement {
                 median_of(sides.iter().copied(), &mut Vec::new())
             }
             _ => match self.set_of(suspicion) {
-                Some((level, set)) => sided(level.effects[length].common[set], level.effects[length].side[set]),
+                Some((level, set)) => {
+                    let of = &level.effects[length];
+                    suspicion.direction.effect(of.common[set], of.side[set])
+                }
                 None => {
-                    let hosts = suspicion.hosts.iter().map(|host| sided(of.common[*host], of.side[*host]));
-                    median_of(hosts, &mut Vec::new())
+                    let of = &self.hosts[length];
+                    let of_host = |host: &usize| suspicion.direction.effect(of.common[*host], of.side[*host]);
+                    median_of(suspicion.hosts.iter().map(of_host), &mut Vec::new())
                 }
             },
         }
@@ -126,7 +124,15 @@ impl Judgement {
 
     /// What a pair would take without what is suspected, `ln(time / level)`.
     pub fn usual_without(&self, suspicion: &Suspicion, length: usize, from: usize, to: usize) -> f64 {
-        let own = if suspicion.kind == Kind::Link { 0.0 } else { self.effect_at(suspicion, length) };
+        let own = match (suspicion.kind, self.set_of(suspicion)) {
+            (Kind::Link, _) => 0.0,
+            (_, Some((level, set))) => {
+                let (member, partner) = if suspicion.hosts.contains(&from) { (from, to) } else { (to, from) };
+                let common = level.beyond(length, set, partner) + self.fit.lengths[length].common[member];
+                suspicion.direction.effect(common, level.effects[length].side[set])
+            }
+            (_, None) => self.effect_at(suspicion, length),
+        };
         self.fit.usual(length, from, to) - own
     }
 

@@ -104,6 +104,15 @@ impl Direction {
             Self::Receive => "receive",
         }
     }
+
+    /// The effect this way, of which `common` is what both ways have and `side` is what sending has more and receiving less.
+    pub(super) fn effect(self, common: f64, side: f64) -> f64 {
+        match self {
+            Self::Both => common,
+            Self::Send => common + side,
+            Self::Receive => common - side,
+        }
+    }
 }
 
 /// How it is slow.

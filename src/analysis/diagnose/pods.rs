@@ -81,9 +81,10 @@ fn between(blocks: &Blocks, groups: usize, sets: &[Vec<usize>]) -> Blocks {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{model::members, uplinks::tests::fit},
+        super::{folded::Folded, model::members, uplinks::tests::fit},
         *,
     };
+    use crate::analysis::drawn::{generator, lose_pairs, square};
 
     fn pods_of(fit: &Fit) -> Option<Level> {
         find(fit, &members(&fit.group, fit.groups))
@@ -106,6 +107,22 @@ mod tests {
         let common = &slow.effects[0].common;
         assert!((common[1] - 0.3).abs() < 1e-5 && [0, 2, 3].iter().all(|pod| common[*pod] < 1e-5), "{common:?}");
         assert!(with(0.0).effects[0].common.iter().all(|effect| *effect < 1e-5));
+    }
+
+    #[test]
+    fn no_pods_are_found_where_many_pairs_are_missing() {
+        let group: Vec<usize> = (0..32).map(|host| host % 8).collect();
+        let with = |missing: f64| {
+            let way = |i: usize, j: usize| match (group[i], group[j]) {
+                (g, h) if g == h => 0.0,
+                (g, h) if g / 2 == h / 2 => 0.2,
+                _ => 0.5,
+            };
+            let mut logarithms = square(32, way);
+            lose_pairs(&mut [&mut logarithms], missing, &mut generator(1));
+            pods_of(&Fit::of(Folded::of_logarithms(&[8], vec![logarithms]), Some(&group)))
+        };
+        assert!(with(0.1).is_some_and(|pods| pods.members.len() == 4) && with(0.3).is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Agreement, Diagnosis, Direction, Kind,
+    Agreement, Diagnosis, Kind,
     accuse::Floors,
     evidence::{self, Effects},
     findings::{self, AtLength, Finding},
@@ -32,12 +32,7 @@ pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -
         is_slow[rank] = true;
         let (first, last) = evidence.range;
         let at = |(index, of): (usize, &Effects)| {
-            let ratio = match evidence.direction {
-                Direction::Both => of.common[rank],
-                Direction::Send => of.common[rank] + of.side[rank],
-                Direction::Receive => of.common[rank] - of.side[rank],
-            };
-            let ratio = ratio.exp();
+            let ratio = evidence.direction.effect(of.common[rank], of.side[rank]).exp();
             AtLength {
                 length: run.lengths()[index],
                 ratio,

@@ -32,8 +32,21 @@ const SHOWING: usize = 3;
 pub struct Level {
     /// Hosts of every set, by number, `[set]`.
     pub members: Vec<Vec<usize>>,
+    /// The set of every host, `[host]`; `None` of those in none.
+    set: Vec<Option<usize>>,
+    /// By how much the way from each set to each other one is slower than those of the rest, `[length][set * sets + set]`.
+    beyond: Vec<Vec<f64>>,
     /// Effects of sets, `[length]`.
     pub effects: Vec<Effects>,
+}
+
+impl Level {
+    /// By how much the way of a set to that of a host is slower than the ways of other sets are, both ways alike,
+    /// `ln(ratio)`; the set's effect where there is nothing to compare with.
+    pub fn beyond(&self, length: usize, set: usize, partner: usize) -> f64 {
+        let beyond = self.set[partner].map(|other| self.beyond[length][set * self.members.len() + other]);
+        beyond.filter(|beyond| !beyond.is_nan()).unwrap_or(self.effects[length].common[set])
+    }
 }
 
 /// Middles of the cells between sets of hosts at one length, and how many cells there are; `[set * sets + set]`.
@@ -59,8 +72,12 @@ pub fn blocks(fit: &Fit) -> Vec<Blocks> {
 
 /// Sets of hosts with what their ways to each other come to. `blocks`: `[length]`.
 pub fn level(fit: &Fit, members: Vec<Vec<usize>>, blocks: &[Blocks]) -> Level {
-    let is_way = ways(fit, members.len(), blocks);
-    let of_length = |(length, blocks): (usize, &Blocks)| {
+    let sets = members.len();
+    let is_way = ways(fit, sets, blocks);
+    let mut set = vec![None; fit.hosts()];
+    members.iter().enumerate().for_each(|(number, hosts)| hosts.iter().for_each(|host| set[*host] = Some(number)));
+    let beyond: Vec<_> = blocks.iter().map(|blocks| beyond(&blocks.middle, sets, &is_way)).collect();
+    let of_length = |(length, beyond): (usize, &Vec<f64>)| {
         let of = &fit.lengths[length];
         let side = members.iter().map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()));
         let side: Vec<f64> = side.collect();
@@ -72,12 +89,12 @@ pub fn level(fit: &Fit, members: Vec<Vec<usize>>, blocks: &[Blocks]) -> Level {
         Effects {
             common_error: members.iter().map(|hosts| error(of.noise, &fit.cells[length], hosts)).collect(),
             side_error: members.iter().map(|hosts| error(of.side_noise, &fit.side_cells[length], hosts)).collect(),
-            common: two_way(&blocks.middle, members.len(), &is_way),
+            common: beyond.chunks(sets).map(of_set).collect(),
             side: side.into_iter().map(|value| value - middle).collect(),
         }
     };
-    let effects = blocks.iter().enumerate().map(of_length).collect();
-    Level { members, effects }
+    let effects = beyond.iter().enumerate().map(of_length).collect();
+    Level { members, set, beyond, effects }
 }
 
 /// By how much each of many small groups is slower, `[length][group]`; `None` where there are too few of them for their
@@ -132,21 +149,26 @@ fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
     cells
 }
 
-/// By how much the way from each group to others is slower than those of other groups, `[group]`.
+/// By how much the way from each set to each other one is slower than those of the rest, `[set * sets + set]`; NaN where
+/// there is nothing to compare with.
 ///
-/// Toward each other group, the group is compared with the slowest of the rest (the second slowest where there are
-/// many, because another one may be at fault as well): what is no farther than others are from each other is not at fault,
-/// however near its neighbours are. The middle over those other groups counts.
-fn two_way(block: &[f64], groups: usize, is_way: &[bool]) -> Vec<f64> {
-    let skipped = usize::from(groups >= MANY_GROUPS);
-    let beyond = |g: usize, k: usize| {
-        let others = (0..groups).filter(|h| *h != g && *h != k && is_way[*h * groups + k]);
-        let mut ways: Vec<f64> = others.map(|h| block[h * groups + k]).filter(|way| !way.is_nan()).collect();
+/// It is compared with the slowest of the rest (the second slowest where there are many, because another one may be at
+/// fault as well): what is no farther than others are from each other is not at fault, however near its neighbours are.
+fn beyond(block: &[f64], sets: usize, is_way: &[bool]) -> Vec<f64> {
+    let skipped = usize::from(sets >= MANY_GROUPS);
+    let of = |(g, k): (usize, usize)| {
+        let others = (0..sets).filter(|h| g != k && *h != g && *h != k && is_way[*h * sets + k]);
+        let mut ways: Vec<f64> = others.map(|h| block[h * sets + k]).filter(|way| !way.is_nan()).collect();
         ways.sort_unstable_by(|a, b| b.total_cmp(a));
-        ways.get(skipped.min(ways.len().saturating_sub(1))).map_or(f64::NAN, |way| block[g * groups + k] - way)
+        ways.get(skipped.min(ways.len().saturating_sub(1))).map_or(f64::NAN, |way| block[g * sets + k] - way)
     };
-    let of = |g: usize| median(&mut (0..groups).filter(|k| *k != g).map(|k| beyond(g, k)).collect::<Vec<_>>());
-    (0..groups).map(of).map(|value| if value.is_nan() { 0.0 } else { value }).collect()
+    (0..sets).flat_map(|g| (0..sets).map(move |k| (g, k))).map(of).collect()
+}
+
+/// The effect of a set: the middle of what its ways to the others are slower.
+fn of_set(beyond: &[f64]) -> f64 {
+    let effect = median(&mut beyond.to_vec());
+    if effect.is_nan() { 0.0 } else { effect }
 }
 
 #[cfg(test)]
