@@ -4,8 +4,8 @@
 //! units <- plan <- record <- {measure, store, analysis};   stats <- {record, measure, analysis};   analysis <- view
 //! ```
 //!
-//! `layers/rules.rs` is the table of what each layer may use and applies it; `layers/scan.rs` reads sources. Code that is
-//! compiled for tests only may use any module and any crate, but is held to the rule on unsafe code.
+//! `layers/rules.rs` is the table of what each layer may use and applies it; `layers/scan.rs` reads sources. Code that
+//! is compiled for tests only may use any module and any crate, but is held to the rule on unsafe code.
 
 #[path = "layers/rules.rs"]
 mod rules;

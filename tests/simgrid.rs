@@ -71,7 +71,8 @@ fn a_direction_that_is_slow_in_bandwidth_shows_in_that_direction_alone() {
 
 #[test]
 fn a_direction_that_is_late_shows_in_that_direction_alone_on_synchronised_clocks() {
-    // The clocks are not compared over this cable: otherwise half of what it is late by would be taken for their offset.
+    // The clocks are not compared over this cable: otherwise half of what it is late by would be taken for their
+    // offset.
     let (cluster, fault) = ("--topology torus --hosts 64", "switch25/switch29:latency=20");
     let on_clocks = slow_cells(cluster, &[fault], "--lengths 0 --timing clock");
     assert!(on_clocks.contains(&(25, 29)), "{on_clocks:?}");

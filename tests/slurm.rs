@@ -180,8 +180,8 @@ fn a_long_run_stops_before_its_time_is_up_and_continues_by_itself_under_both_lau
     }
 }
 
-/// Takes about a minute, however fast the machine is: 12 lengths, 2 directions, 1200 samples, each of which waits for an
-/// announcement and a message that are 1 ms late.
+/// Takes about a minute, however fast the machine is: 12 lengths, 2 directions, 1200 samples, each of which waits for
+/// an announcement and a message that are 1 ms late.
 fn long_job(launcher: &str) -> JobFile {
     JobFile::edited(
         "long.sbatch",

@@ -1,6 +1,7 @@
 //! Virtual hosts: the real program across several hosts, with faults on their cables, and the command that makes them.
 //!
-//! These tests need root and are built with `--features beds`. Where virtual hosts cannot be made they fail and say why.
+//! These tests need root and are built with `--features beds`. Where virtual hosts cannot be made they fail and say
+//! why.
 
 mod common;
 

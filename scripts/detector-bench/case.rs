@@ -1,7 +1,7 @@
 //! A run of a cluster with planted faults, drawn from a seed.
 //!
-//! In: a seed, and whether it is to be a hard one. Out: a [`Case`]: what was planted, and the run. The draw does not use
-//! the project's own synthetic machine: a detector should not be judged by the model it was made with.
+//! In: a seed, and whether it is to be a hard one. Out: a [`Case`]: what was planted, and the run. The draw does not
+//! use the project's own synthetic machine: a detector should not be judged by the model it was made with.
 
 use std::fmt;
 
@@ -309,8 +309,8 @@ impl Draw {
         faults
     }
 
-    /// Whether somebody who knows the network's structure exactly could tell the fault from noise and from single disturbed
-    /// cells: others are not planted, because nobody could name them.
+    /// Whether somebody who knows the network's structure exactly could tell the fault from noise and from single
+    /// disturbed cells: others are not planted, because nobody could name them.
     fn can_be_told(&self, planted: &Planted, missing: &[Vec<bool>]) -> bool {
         if planted.part == "jitter" {
             return true;

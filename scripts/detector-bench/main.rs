@@ -1,8 +1,8 @@
 //! How good is the detector? Draws clusters with planted faults, runs `network_analyze diagnose` on each, counts.
 //!
-//! In: a number of seeded cases and the program. Out: tables of recall, precision, direction and false alarms, by kind and by
-//! size of the fault. Plain cases are what a usual cluster looks like; hard ones have other networks, more noise, smaller
-//! faults, missing cells or a single length ([`case`] says how they are drawn).
+//! In: a number of seeded cases and the program. Out: tables of recall, precision, direction and false alarms, by kind
+//! and by size of the fault. Plain cases are what a usual cluster looks like; hard ones have other networks, more
+//! noise, smaller faults, missing cells or a single length ([`case`] says how they are drawn).
 //!
 //! A fault counts as named if a finding has its kind and exactly its hosts, whatever its order of hosts. Faults that
 //! somebody who knows the structure of the network could not tell from noise either are not planted.

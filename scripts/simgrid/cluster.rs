@@ -22,8 +22,8 @@ const MOST_RANKS: usize = 900;
 
 /// Runs network_test on a simulated cluster whose faults are known.
 ///
-/// Everything but the network is real: the program is the one that runs under mpirun, and what it leaves in the folder is
-/// an ordinary result set. Time passes in communication only, so that two runs give the same figures.
+/// Everything but the network is real: the program is the one that runs under mpirun, and what it leaves in the folder
+/// is an ordinary result set. Time passes in communication only, so that two runs give the same figures.
 #[derive(Debug, Parser)]
 #[command(
     name = "scripts/simgrid/run",

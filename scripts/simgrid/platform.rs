@@ -22,7 +22,8 @@ const MEMORY: (f64, f64) = (10e9, 200e-9);
 pub enum Topology {
     /// Leaf switches of 16 hosts under one spine that carries whatever the leaves send
     LeafSpine,
-    /// Leaf switches of 8 hosts, pods of 4 leaves, one core; every switch has half the bandwidth upwards that it has downwards
+    /// Leaf switches of 8 hosts, pods of 4 leaves, one core; every switch has half the bandwidth upwards that it has
+    /// downwards
     FatTree,
     /// A 3-D torus: every host has a switch with six neighbours
     Torus,

@@ -71,8 +71,8 @@ pub struct Blocks {
 impl Blocks {
     /// At most `most` groups of ranks, or one, whichever is more.
     ///
-    /// A missing cell counts as the slowest of all, so that it stays visible in [`Aggregate::Max`]; but not one that the
-    /// schedule leaves out.
+    /// A missing cell counts as the slowest of all, so that it stays visible in [`Aggregate::Max`]; but not one that
+    /// the schedule leaves out.
     pub fn of(
         run: &dyn Run,
         statistic: Statistic,

@@ -4,8 +4,8 @@
 //! as clocks drift evenly. Who exchanges messages with whom is the fabric's business.
 //!
 //! After SKaMPI: a client's reading `t` lies between the reference's readings `sent` and `received`, so the offset
-//! `client - reference` lies between `t - received` and `t - sent`, and many exchanges narrow that down. The drift comes
-//! from two such brackets some time apart.
+//! `client - reference` lies between `t - received` and `t - sent`, and many exchanges narrow that down. The drift
+//! comes from two such brackets some time apart.
 
 /// Bounds of the offset of a client's clock, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,8 @@ impl Default for Bracket {
 }
 
 impl Bracket {
-    /// Takes in an exchange: the client read `client` after the reference had read `sent` and before it read `received`.
+    /// Takes in an exchange: the client read `client` after the reference had read `sent` and before it read
+    /// `received`.
     pub fn narrow(&mut self, sent: f64, client: f64, received: f64) {
         self.lower = self.lower.max(client - received);
         self.upper = self.upper.min(client - sent);

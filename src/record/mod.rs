@@ -38,8 +38,8 @@ pub trait Sink {
     /// `length_index` in the planned sweep.
     fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError>;
 
-    /// Takes the pairs of the length that were measured again, before the length is finished. Called only where the plan
-    /// has [`crate::plan::Plan::retests`].
+    /// Takes the pairs of the length that were measured again, before the length is finished. Called only where the
+    /// plan has [`crate::plan::Plan::retests`].
     fn write_retests(&mut self, _length_index: usize, _retests: &[Retest]) -> Result<(), BoxError> {
         Ok(())
     }

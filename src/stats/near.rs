@@ -12,8 +12,8 @@ pub fn median_of_singles(values: &mut Vec<f32>) -> f32 {
     }
 }
 
-/// Median of `values`, which is likely to be no farther than `width` from `guess`; NaN are missing; NaN if there is none.
-/// A wrong guess costs time only. `scratch` is there to be used again.
+/// Median of `values`, which is likely to be no farther than `width` from `guess`; NaN are missing; NaN if there is
+/// none. A wrong guess costs time only. `scratch` is there to be used again.
 pub fn median_near(values: &[f32], guess: f32, width: f32, scratch: &mut Vec<f32>) -> f32 {
     let count = values.iter().map(|value| u32::from(!value.is_nan())).sum::<u32>() as usize;
     if count == 0 {

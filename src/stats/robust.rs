@@ -10,8 +10,8 @@ pub fn scatter_about_zero(values: &mut [f64]) -> f64 {
     if scatter.is_nan() { 0.0 } else { scatter }
 }
 
-/// Median absolute deviation from the median as an estimate of a normal distribution's standard deviation; 0 where there
-/// are no values. `values` are changed.
+/// Median absolute deviation from the median as an estimate of a normal distribution's standard deviation; 0 where
+/// there are no values. `values` are changed.
 pub fn scatter(values: &mut [f64]) -> f64 {
     let middle = median(values);
     values.iter_mut().for_each(|value| *value -= middle);

@@ -20,7 +20,8 @@ use crate::record::{Header, Statistic};
 pub(super) const STAGED: &str = ".new";
 
 /// Makes the files of a new set: the five statistics of times, the number of samples if asked for (`with_amount`), the
-/// host of every rank, and the table of pairs that are measured again if the plan has any. With `force` older files are replaced, but not before all the new ones are made.
+/// host of every rank, and the table of pairs that are measured again if the plan has any. With `force` older files are
+/// replaced, but not before all the new ones are made.
 pub fn create(prefix: &Path, header: &Header, force: bool, with_amount: bool) -> Result<SetWriter, StoreError> {
     let amount = with_amount.then_some(Statistic::MeasurementsAmount);
     let statistics: Vec<_> = Statistic::OF_TIMES.into_iter().chain(amount).collect();

@@ -8,12 +8,12 @@
 //! 64,0,1,node1,node2,1.4e-6,1.5e-6,1.5e-6,2e-6,1e-7,measured
 //! ```
 //!
-//! Lengths are in bytes, times in seconds; a run with numbers of samples has a column `measurements_amount`; a statistic
-//! that the run does not have has no column; missing values are `NaN`. On reading, columns may stand in any order and
-//! `state` and the hosts' names may be left out (as may `clock_bound` and `damaged`, which runs on synchronised clocks
-//! and with checked payloads have); cells without a line are missing. Pairs that were measured again are left out: their
-//! table stands beside the NetCDF files, `<prefix>_retest.csv`. Most programs skip the header when told that comments
-//! begin with `#`.
+//! Lengths are in bytes, times in seconds; a run with numbers of samples has a column `measurements_amount`; a
+//! statistic that the run does not have has no column; missing values are `NaN`. On reading, columns may stand in any
+//! order and `state` and the hosts' names may be left out (as may `clock_bound` and `damaged`, which runs on
+//! synchronised clocks and with checked payloads have); cells without a line are missing. Pairs that were measured
+//! again are left out: their table stands beside the NetCDF files, `<prefix>_retest.csv`. Most programs skip the header
+//! when told that comments begin with `#`.
 
 use std::{
     io::{BufRead, Write},

@@ -101,8 +101,8 @@ impl NcFile {
         value.map_err(StoreError::netcdf("read", &self.path))
     }
 
-    /// Reads doubles of one record of the variable `name`, from number `first` on, without the library, which takes half
-    /// as long again. `false`: this variable has to be read with the library.
+    /// Reads doubles of one record of the variable `name`, from number `first` on, without the library, which takes
+    /// half as long again. `false`: this variable has to be read with the library.
     pub(super) fn read_record(
         &self,
         name: &str,

@@ -1,9 +1,9 @@
 //! Runs to files and back.
 //!
-//! In: a [`Header`](crate::record::Header) and rows of cells, from a measurement or from another file. Out: a result set,
-//! `<prefix>_{min,average,median,max,deviation}.nc`, `<prefix>_hosts.txt` and, where pairs are measured again,
-//! `<prefix>_retest.csv`; and from such files a [`Run`](crate::record::Run) that is read in parts. Files of network_tests2 are read as well, and turned our way round:
-//! row = source, column = destination.
+//! In: a [`Header`](crate::record::Header) and rows of cells, from a measurement or from another file. Out: a result
+//! set, `<prefix>_{min,average,median,max,deviation}.nc`, `<prefix>_hosts.txt` and, where pairs are measured again,
+//! `<prefix>_retest.csv`; and from such files a [`Run`](crate::record::Run) that is read in parts. Files of
+//! network_tests2 are read as well, and turned our way round: row = source, column = destination.
 //!
 //! * [`check`], [`create`]: a new set, written row by row, safe length by length;
 //! * [`open`]: a set, from its prefix or any of its files;
@@ -12,8 +12,8 @@
 //! * [`text`], [`csv`]: runs to text and back;
 //! * [`create_archive`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
 //!
-//! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing, but
-//! for the statistics of files that hold every single delay; and it decides nothing about what is measured.
+//! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing,
+//! but for the statistics of files that hold every single delay; and it decides nothing about what is measured.
 
 mod archive;
 mod chars;

@@ -1,7 +1,7 @@
 //! Pairs that were measured again: variables in one file of a set, and a table for people, `<prefix>_retest.csv`.
 //!
-//! In: the [`Retest`]s of a length. Out: one value of each variable per retest, in the file that has the companions too,
-//! and one line per retest of
+//! In: the [`Retest`]s of a length. Out: one value of each variable per retest, in the file that has the companions
+//! too, and one line per retest of
 //!
 //! ```text
 //! length,source,destination,source_host,destination_host,first,second,alone

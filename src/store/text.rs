@@ -12,10 +12,11 @@
 //! 1.6e-6 0
 //! ```
 //!
-//! Lengths are in bytes, values shortest so that they read back as the same number: text to NetCDF to text is
-//! the identity. Further tables follow where the values do not tell it: `state` says why cells have the samples they have
+//! Lengths are in bytes, values shortest so that they read back as the same number: text to NetCDF to text is the
+//! identity. Further tables follow where the values do not tell it: `state` says why cells have the samples they have
 //! (numbers as in the NetCDF files), `clock_bound` how far off the clocks may have been, in seconds, and `damaged` how
-//! many payloads arrived damaged. Pairs that were measured again are left out. On reading, any white space may stand between values.
+//! many payloads arrived damaged. Pairs that were measured again are left out. On reading, any white space may stand
+//! between values.
 
 use std::{
     io::{BufRead, Write},

@@ -1,8 +1,8 @@
 //! The detector measured: how long it takes beside reading the same files and taking the median of every length.
 //!
-//! `cargo bench --no-default-features --bench diagnose` writes runs of leaf switches of 32 hosts with a slow receiver into
-//! a temporary folder and measures both in turn, five times each; it prints medians and their ratio. `-- quick` has small
-//! runs only.
+//! `cargo bench --no-default-features --bench diagnose` writes runs of leaf switches of 32 hosts with a slow receiver
+//! into a temporary folder and measures both in turn, five times each; it prints medians and their ratio. `-- quick`
+//! has small runs only.
 
 use std::{hint::black_box, path::Path, time::Instant};
 

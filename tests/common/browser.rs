@@ -1,6 +1,7 @@
 //! A real browser without a screen: Chromium, driven through chromedriver over plain WebDriver.
 //!
-//! Both are ended with the value. A browser that is missing is a failure: these tests are only built where it is wanted.
+//! Both are ended with the value. A browser that is missing is a failure: these tests are only built where it is
+//! wanted.
 
 use std::{
     env, fs,

@@ -1,5 +1,5 @@
-//! Drawn machines and their days, made by a generator of its own: a detector should not be judged by the model it was made
-//! with.
+//! Drawn machines and their days, made by a generator of its own: a detector should not be judged by the model it was
+//! made with.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ pub struct Machine {
     pub ranks_per_host: usize,
     /// What an additional switch costs, as a share of latency and of transfer.
     pub step: (f64, f64),
-    /// By how much pairs, and hosts, differ from day to day at all lengths alike, because of routes and other jobs: standard
-    /// deviations, as shares.
+    /// By how much pairs, and hosts, differ from day to day at all lengths alike, because of routes and other jobs:
+    /// standard deviations, as shares.
     pub of_day: (f64, f64),
 }
 

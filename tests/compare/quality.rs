@@ -1,4 +1,5 @@
-//! What is found, and what is made up, over drawn machines of which two days are compared. `--nocapture` prints the counts.
+//! What is found, and what is made up, over drawn machines of which two days are compared. `--nocapture` prints the
+//! counts.
 
 use netmatrix::{
     analysis::{

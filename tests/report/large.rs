@@ -8,8 +8,8 @@ use netmatrix::{
     units::{Bytes, Hosts},
 };
 
-/// Hosts with a rank each on leaf switches of 32 hosts. Medians scatter by 2 %, deviations by 7 %, as those of a hundred
-/// samples do, and the largest of each far more; one host receives slowly.
+/// Hosts with a rank each on leaf switches of 32 hosts. Medians scatter by 2 %, deviations by 7 %, as those of a
+/// hundred samples do, and the largest of each far more; one host receives slowly.
 pub struct Large {
     header: Header,
 }

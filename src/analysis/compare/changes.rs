@@ -1,5 +1,5 @@
-//! From what was found in the difference of two runs to what is told of it: size in ratio and seconds, length by length,
-//! and how many pairs show it.
+//! From what was found in the difference of two runs to what is told of it: size in ratio and seconds, length by
+//! length, and how many pairs show it.
 //!
 //! In: hosts by number, an effect and a range of lengths, and the difference. Out: [`Change`]s. Nothing is judged here.
 
@@ -84,8 +84,8 @@ impl Describer<'_> {
         at.enumerate().map(of_length).collect()
     }
 
-    /// Whether a pair changed in the direction of `sign` by itself, not only beside its hosts: the pair of two slow hosts that
-    /// are not slow toward each other has not become faster.
+    /// Whether a pair changed in the direction of `sign` by itself, not only beside its hosts: the pair of two slow
+    /// hosts that are not slow toward each other has not become faster.
     pub fn has_changed(&self, (i, j): (usize, usize), (first, last): (usize, usize), sign: f64, floor: f64) -> bool {
         let change = |length: usize| sign * (self.change.from_to(length, i, j) - self.shift[length]);
         median_of((first..=last).map(change), &mut Vec::new()) > floor

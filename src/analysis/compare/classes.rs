@@ -1,7 +1,7 @@
 //! Pairs by where their ends are: on one host, or on two.
 //!
-//! In: two runs. Out: how long pairs of each class take in both ([`ClassChange`]), for runs whose hosts are not the same,
-//! and by how much pairs inside hosts changed, host by host.
+//! In: two runs. Out: how long pairs of each class take in both ([`ClassChange`]), for runs whose hosts are not the
+//! same, and by how much pairs inside hosts changed, host by host.
 
 use super::{join::Joined, shifts::Shift};
 use crate::{

@@ -98,12 +98,13 @@ pub struct Change {
     pub lengths: (Bytes, Bytes),
     /// New time in units of the base run's; infinite for a host that is silent.
     pub ratio: f64,
-    /// The largest difference at one of these lengths, new time minus base time, seconds, for the middle one of the pairs
-    /// that are meant.
+    /// The largest difference at one of these lengths, new time minus base time, seconds, for the middle one of the
+    /// pairs that are meant.
     pub extra_seconds: f64,
     /// 1 minus the probability that two healthy runs differ like this somewhere.
     pub confidence: f64,
-    /// Ordered pairs of hosts that changed by at least half as much, of all that are meant; hosts for pairs inside hosts.
+    /// Ordered pairs of hosts that changed by at least half as much, of all that are meant; hosts for pairs inside
+    /// hosts.
     pub cells: Agreement,
     /// At every length: the usual time is that of the base run. Empty for a host that is silent.
     pub curve: Vec<AtLength>,

@@ -35,7 +35,8 @@ impl Difference {
         Ok(Self { base, new, change })
     }
 
-    /// Pairs that are in both runs, at the length that has most: of the middle host, and of the host that has fewest but any.
+    /// Pairs that are in both runs, at the length that has most: of the middle host, and of the host that has fewest
+    /// but any.
     pub fn pairs(&self) -> (f64, usize) {
         let of_length = |square: &Square| {
             let pairs: Vec<usize> = (0..square.side()).map(|host| square.present(host)).collect();
@@ -64,7 +65,8 @@ impl Difference {
     }
 }
 
-/// Whether the pairs of a host (by its number in the run) are missing because exchanges failed, not because nobody tried.
+/// Whether the pairs of a host (by its number in the run) are missing because exchanges failed, not because nobody
+/// tried.
 pub(super) fn has_failed(run: &dyn Run, host: usize) -> Result<bool, BoxError> {
     let mut states = vec![State::Measured; run.ranks()];
     for length in 0..run.lengths().len() {

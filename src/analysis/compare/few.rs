@@ -1,10 +1,10 @@
 //! Hosts of few pairs: what they do and what noise does is hard to tell apart.
 //!
-//! In: the difference of two runs that share few hosts, or few pairs of them, taken apart. Out: hosts that became slower by
-//! more than noise. With `c` pairs each, `n` hosts have `n c / 2`, of which the effects of the hosts explain as much as `n`
-//! numbers can, noise among it: what is left is less than the noise by the root of `c / (c - 2)`, which is made up for
-//! here; the detector, made for many pairs, does not. Of fewer than five pairs, what is left says nothing: a noise is
-//! assumed that is rather large, so that only large changes are told.
+//! In: the difference of two runs that share few hosts, or few pairs of them, taken apart. Out: hosts that became
+//! slower by more than noise. With `c` pairs each, `n` hosts have `n c / 2`, of which the effects of the hosts explain
+//! as much as `n` numbers can, noise among it: what is left is less than the noise by the root of `c / (c - 2)`, which
+//! is made up for here; the detector, made for many pairs, does not. Of fewer than five pairs, what is left says
+//! nothing: a noise is assumed that is rather large, so that only large changes are told.
 
 use crate::analysis::diagnose::{
     Kind,
@@ -13,8 +13,8 @@ use crate::analysis::diagnose::{
     model::Fit,
 };
 
-/// From so many pairs of a host on, what hosts explain of the noise is less than a fifth, and the detector's margin covers
-/// it.
+/// From so many pairs of a host on, what hosts explain of the noise is less than a fifth, and the detector's margin
+/// covers it.
 pub(super) const MANY_PAIRS: usize = 7;
 
 /// Pairs of a host from which on what hosts leave unexplained tells the noise.
@@ -23,8 +23,8 @@ pub(super) const TELLING_PAIRS: usize = 5;
 /// Fewest pairs of a host whose middle says something: of two, it follows either.
 pub(super) const LEAST_PAIRS: usize = 3;
 
-/// Standard deviation of a pair's change that is assumed at least where it cannot be told, `ln(ratio)`: of two medians that
-/// scatter by 3 % each.
+/// Standard deviation of a pair's change that is assumed at least where it cannot be told, `ln(ratio)`: of two medians
+/// that scatter by 3 % each.
 const ASSUMED_NOISE: f64 = 0.04;
 
 /// Hosts that are slower by more than `floor`, `ln(ratio)`.
@@ -58,8 +58,8 @@ fn effects(fit: &Fit, length: usize) -> Effects {
             pairs => {
                 let own = noise * (pairs as f64 / (pairs - 2) as f64).sqrt();
                 let own = if pairs < TELLING_PAIRS { own.max(ASSUMED_NOISE) } else { own };
-                // Of a median of pairs, whose other hosts have effects that are no surer, and of the middle host, from which
-                // it counts.
+                // Of a median of pairs, whose other hosts have effects that are no surer, and of the middle host, from
+                // which it counts.
                 1.2533 * own / (pairs as f64 - 1.57).sqrt() * (1.0 + 1.57 / fit.hosts() as f64).sqrt()
             }
         };

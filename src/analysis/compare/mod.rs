@@ -1,9 +1,10 @@
 //! What changed between two runs.
 //!
-//! In: two runs of one mode. Out: a [`Comparison`]: hosts, groups, pairs and the whole fabric that became slower or faster,
-//! hosts that came, went or moved. Hosts are joined by name, whatever their ranks; lengths by size. What a run is slow in
-//! on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is taken apart, in the way in
-//! which [`super::diagnose`] takes a run apart. What all pairs share comes first (`shifts`), then hosts and pairs.
+//! In: two runs of one mode. Out: a [`Comparison`]: hosts, groups, pairs and the whole fabric that became slower or
+//! faster, hosts that came, went or moved. Hosts are joined by name, whatever their ranks; lengths by size. What a run
+//! is slow in on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is taken apart,
+//! in the way in which [`super::diagnose`] takes a run apart. What all pairs share comes first (`shifts`), then hosts
+//! and pairs.
 //!
 //! A change counts if it exceeds the threshold and the noise: with the probability `confidence`, two runs of a healthy
 //! machine differ in nothing.

@@ -1,7 +1,9 @@
-//! What many pairs have in common: the whole fabric, pairs inside or between groups of hosts, one group's way to all others.
+//! What many pairs have in common: the whole fabric, pairs inside or between groups of hosts, one group's way to all
+//! others.
 //!
 //! In: the difference of two runs and the groups of the base run. Out: [`Shifts`], and the difference without them, in
-//! which single hosts and pairs are then looked for. With `d = ln(new / base)` of a pair of hosts in groups `g` and `h`:
+//! which single hosts and pairs are then looked for. With `d = ln(new / base)` of a pair of hosts in groups `g` and
+//! `h`:
 //!
 //! ```text
 //! d = inside               where g = h
@@ -29,7 +31,8 @@ use crate::{
 /// Groups of fewer hosts are not told from hosts.
 const LEAST_MEMBERS: usize = 3;
 
-/// Pairs of a host, inside its group and with others, that say by how much these differ: of two, the middle follows either.
+/// Pairs of a host, inside its group and with others, that say by how much these differ: of two, the middle follows
+/// either.
 const LEAST_PAIRS: usize = 3;
 
 /// By how much two healthy runs differ for a whole length or a whole group: standard deviation, `ln(ratio)`.
@@ -55,8 +58,8 @@ pub(super) struct Shift {
 }
 
 impl Shift {
-    /// The median of values of hosts, those that are there; its error follows from how hosts differ, and is infinite for
-    /// fewer than three.
+    /// The median of values of hosts, those that are there; its error follows from how hosts differ, and is infinite
+    /// for fewer than three.
     pub fn of_hosts(mut values: Vec<f64>) -> Self {
         values.retain(|value| !value.is_nan());
         let value = median(&mut values);
@@ -162,7 +165,8 @@ pub(super) fn with_run_to_run(shifts: &[Shift]) -> Vec<Shift> {
     shifts.iter().map(|shift| Shift { error: shift.error.hypot(own), ..*shift }).collect()
 }
 
-/// Ranges of lengths whose mean exceeds `floor`, by `threshold` standard errors: the clearest first, then those beside it.
+/// Ranges of lengths whose mean exceeds `floor`, by `threshold` standard errors: the clearest first, then those beside
+/// it.
 pub(super) fn ranges(shifts: &[Shift], threshold: f64, floor: f64) -> Vec<Range> {
     let mut found = Vec::new();
     search(shifts, 0, threshold, floor, &mut found);
@@ -197,7 +201,8 @@ fn search(shifts: &[Shift], offset: usize, threshold: f64, floor: f64, found: &m
     }
 }
 
-/// Groups whose way to the others changed by more than that of other groups; what they explain is taken out of `change`.
+/// Groups whose way to the others changed by more than that of other groups; what they explain is taken out of
+/// `change`.
 fn changed_groups(change: &mut Folded, group: &[usize], confidence: f64, floor: f64) -> Vec<GroupShift> {
     let count = group.iter().max().map_or(0, |last| last + 1);
     let members: Vec<Vec<usize>> =
@@ -260,8 +265,8 @@ struct Uplinks {
     /// Standard errors, `[group]`.
     common_error: Vec<f64>,
     side_error: Vec<f64>,
-    /// Change of a host's pairs with other groups beyond those inside groups, both ways, and half of what it sends slower;
-    /// `[host]`; NaN for hosts of small groups.
+    /// Change of a host's pairs with other groups beyond those inside groups, both ways, and half of what it sends
+    /// slower; `[host]`; NaN for hosts of small groups.
     of_host: Vec<(f64, f64)>,
 }
 

@@ -1,7 +1,7 @@
 //! From what every pair shows to who is to blame.
 //!
-//! In: a [`Folded`] run, or the difference of two. Out: [`Suspicion`]s. What explains more comes first and takes what it
-//! explains away: a group's way to the others before its hosts, hosts before links.
+//! In: a [`Folded`] run, or the difference of two. Out: [`Suspicion`]s. What explains more comes first and takes what
+//! it explains away: a group's way to the others before its hosts, hosts before links.
 
 use super::{
     Direction, Kind,
@@ -44,7 +44,8 @@ const MOST_ONE_WAY: f64 = 0.2;
 /// How many times as much it takes to be believed where structure is not understood.
 const CAUTION: f64 = 2.0;
 
-/// Least `ln(ratio)` of a host where there are too few cells to tell structure: few structures make as much of one host.
+/// Least `ln(ratio)` of a host where there are too few cells to tell structure: few structures make as much of one
+/// host.
 const BEYOND_STRUCTURE: f64 = 0.45;
 
 /// Effect of a host, `ln(ratio)`, below which it is small.
@@ -237,8 +238,9 @@ fn together(fit: &Fit, nodes: Vec<Suspicion>) -> Vec<Suspicion> {
     found
 }
 
-/// Whether hardly any other pair departs as much, both ways, over the same lengths: structure that is not understood makes
-/// many pairs slow, and both directions alike. `is_known[host]`: the host is slow by itself, and its pairs by more or less.
+/// Whether hardly any other pair departs as much, both ways, over the same lengths: structure that is not understood
+/// makes many pairs slow, and both directions alike. `is_known[host]`: the host is slow by itself, and its pairs by
+/// more or less.
 fn is_single(fit: &Fit, suspect: &links::Suspect, is_known: &[bool]) -> bool {
     if suspect.is_lopsided {
         return true;

@@ -41,8 +41,8 @@ fn band(mean: &[Square], half: &[Square]) -> Band {
     Band { first, second, noise: noise.max(LEAST_NOISE) }
 }
 
-/// Of each pair, one direction, the same at all lengths; and the other one. A pair of which only one was measured has it
-/// here or there.
+/// Of each pair, one direction, the same at all lengths; and the other one. A pair of which only one was measured has
+/// it here or there.
 fn both_directions(mean: &[Square], half: &[Square]) -> (Square, Square) {
     let hosts = mean[0].side();
     let (mut first, mut second) = (Square::missing(hosts), Square::missing(hosts));
@@ -116,8 +116,8 @@ pub(super) fn middle_of_few(values: impl Iterator<Item = f64>, scratch: &mut Vec
 /// Share of a row's cells that may be wild.
 const WILD: f64 = 0.03;
 
-/// Takes wild values back to the largest usual one of their row or of their column, whichever is larger: what is slow as
-/// a whole stays slow.
+/// Takes wild values back to the largest usual one of their row or of their column, whichever is larger: what is slow
+/// as a whole stays slow.
 fn tame(values: &mut Square) {
     let hosts = values.side();
     let largest: Vec<f32> = (0..hosts)

@@ -1,8 +1,8 @@
 //! What two modes of the same hosts say together: who is slow only while it sends and receives at once, or only while
 //! others communicate.
 //!
-//! In: times by hosts of several runs. Out: findings. The difference of two runs goes through the same judgement as times
-//! do.
+//! In: times by hosts of several runs. Out: findings. The difference of two runs goes through the same judgement as
+//! times do.
 
 use super::{
     Diagnosis, Kind, Symptom,

@@ -1,9 +1,9 @@
-//! What several message lengths say together about one host: over which range of lengths it is slow, in which direction,
-//! and how sure that is.
+//! What several message lengths say together about one host: over which range of lengths it is slow, in which
+//! direction, and how sure that is.
 //!
-//! In: effects by length with their standard errors. Out: [`Evidence`] for every host. A fault of latency shows at short
-//! lengths only and one of bandwidth at long ones, so every range that begins with the first or ends with the last length is
-//! tried, and the number of trials is paid for in the threshold.
+//! In: effects by length with their standard errors. Out: [`Evidence`] for every host. A fault of latency shows at
+//! short lengths only and one of bandwidth at long ones, so every range that begins with the first or ends with the
+//! last length is tried, and the number of trials is paid for in the threshold.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -55,8 +55,8 @@ fn trials(lengths: usize) -> f64 {
     1.0 + 2.0 * (lengths as f64).ln()
 }
 
-/// The least score that is believed: a healthy run of this many hosts has one that is higher with a probability of at most
-/// `1 - confidence` (Bonferroni over hosts, directions and ranges).
+/// The least score that is believed: a healthy run of this many hosts has one that is higher with a probability of at
+/// most `1 - confidence` (Bonferroni over hosts, directions and ranges).
 pub fn threshold(confidence: f64, hosts: usize, lengths: usize) -> f64 {
     let trials = 3.0 * hosts as f64 * trials(lengths);
     let z = -Normal::standard().inverse_cdf((1.0 - confidence) / trials);
@@ -159,7 +159,8 @@ mod tests {
     use super::*;
     use crate::analysis::drawn::{generator, normal};
 
-    /// Effects of hosts without noise, of which the errors are known to be 0.01: `common` and `side` by length and host.
+    /// Effects of hosts without noise, of which the errors are known to be 0.01: `common` and `side` by length and
+    /// host.
     fn exact(lengths: usize, hosts: usize, of: impl Fn(usize, usize) -> (f64, f64)) -> Vec<Effects> {
         let of_length = |length: usize| Effects {
             common: (0..hosts).map(|host| of(length, host).0).collect(),
@@ -252,8 +253,8 @@ mod tests {
         assert!((at_threshold / 0.01 - 1.0).abs() < 0.01, "{at_threshold}");
     }
 
-    /// Share of draws of pure noise in which somebody's score is above the threshold. `error`: what is believed of noise
-    /// whose standard deviation is 1.
+    /// Share of draws of pure noise in which somebody's score is above the threshold. `error`: what is believed of
+    /// noise whose standard deviation is 1.
     fn false_alarms(hosts: usize, lengths: usize, error: f64, confidence: f64, draws: u32) -> f64 {
         let mut rng = generator((hosts * 100 + lengths) as u64);
         let limit = threshold(confidence, hosts, lengths);

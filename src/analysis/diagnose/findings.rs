@@ -164,8 +164,8 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     if grows { Symptom::Bandwidth } else { Symptom::Latency }
 }
 
-/// Whether the ratio fades away as messages grow longer, up to the longest that was measured, as no lack of bandwidth does:
-/// a latency that long messages pay several times, because they ask first, grows with the length as well.
+/// Whether the ratio fades away as messages grow longer, up to the longest that was measured, as no lack of bandwidth
+/// does: a latency that long messages pay several times, because they ask first, grows with the length as well.
 fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
     let effect = |at: &AtLength| at.ratio.ln();
     let longest = curve.last().map_or(f64::NAN, effect);
@@ -175,8 +175,8 @@ fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
 /// Share of the effect on the shortest message that is left to the longest one where it fades away.
 const FADED: f64 = 0.5;
 
-/// Brings findings into the order of their weight, and puts those that several modes agree on together: with the size of
-/// the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.
+/// Brings findings into the order of their weight, and puts those that several modes agree on together: with the size
+/// of the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.
 pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
     let is_of_two = |finding: &Finding| matches!(finding.symptom, Symptom::Duplex | Symptom::Noise);
     let mut merged: Vec<Finding> = Vec::new();

@@ -93,8 +93,8 @@ impl Folded {
         self.one_way.push(halves.one_way);
     }
 
-    /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they share
-    /// no length.
+    /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they
+    /// share no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
         let mut relative = Self {
             names: self.names.clone(),
@@ -174,8 +174,8 @@ impl Folded {
 /// Deviation of the samples of a steady pair, as a share of its median: hosts that differ by less are alike as well.
 const STEADY: f64 = 0.03;
 
-/// Reads some statistics length by length; `work` is done on a length while the next one is read, `take` gets what comes of
-/// it, in order.
+/// Reads some statistics length by length; `work` is done on a length while the next one is read, `take` gets what
+/// comes of it, in order.
 fn read_lengths<const N: usize, T: Send>(
     run: &dyn Run,
     statistics: [Statistic; N],
@@ -253,7 +253,8 @@ mod tests {
 
     const EVERYBODY: [bool; 6] = [false; 6];
 
-    /// Six ranks, two on each of three hosts in turn; `seconds(length, source, destination)`, with a deviation of a tenth.
+    /// Six ranks, two on each of three hosts in turn; `seconds(length, source, destination)`, with a deviation of a
+    /// tenth.
     fn run(lengths: &[u64], seconds: impl Fn(usize, usize, usize) -> f64) -> MemoryRun {
         let hosts = Hosts::new(["a", "b", "c", "a", "b", "c"]);
         let plan = Plan::all(&Config::default(), &hosts).unwrap().remove(0);
@@ -282,7 +283,8 @@ mod tests {
 
     #[test]
     fn ranks_fold_to_the_median_of_their_hosts() {
-        // From host 0, ranks 0 and 3, to host 1, ranks 1 and 4: 1, 2, 4 and 64; the middle of logarithms is that of 2 and 4.
+        // From host 0, ranks 0 and 3, to host 1, ranks 1 and 4: 1, 2, 4 and 64; the middle of logarithms is that of 2
+        // and 4.
         let special = |from, to| match (from, to) {
             (0, 1) => 1.0,
             (0, 4) => 2.0,

@@ -1,7 +1,7 @@
 //! Who is to blame, beside the run taken apart: what each suspicion is about, and by how much.
 //!
-//! In: [`Suspicion`]s with the effects that led to them. Out: sizes, pairs and agreement of cells at every length. Who is
-//! suspected is decided in [`super::accuse`].
+//! In: [`Suspicion`]s with the effects that led to them. Out: sizes, pairs and agreement of cells at every length. Who
+//! is suspected is decided in [`super::accuse`].
 
 use super::{Direction, Kind, evidence::Effects, model::Fit, uplinks::Level};
 use crate::stats::median_of;

@@ -157,8 +157,8 @@ impl Readings {
 /// Rows that are worth a task of their own.
 const ROWS: usize = 32;
 
-/// At how many lengths each ordered pair departs by more than noise, `[source * hosts + destination]`; more than 255 count as
-/// so many.
+/// At how many lengths each ordered pair departs by more than noise, `[source * hosts + destination]`; more than 255
+/// count as so many.
 fn count_high(fit: &Fit, reading: fn(&Fit, usize) -> Reading) -> Vec<u8> {
     let hosts = fit.hosts();
     let readings: Vec<Reading> = (0..fit.lengths.len()).map(|length| reading(fit, length)).collect();
@@ -175,8 +175,8 @@ fn count_high(fit: &Fit, reading: fn(&Fit, usize) -> Reading) -> Vec<u8> {
     high
 }
 
-/// Pairs of judged hosts that depart by more than noise at two lengths, or both ways at one: most do not, and of the others
-/// all is looked at.
+/// Pairs of judged hosts that depart by more than noise at two lengths, or both ways at one: most do not, and of the
+/// others all is looked at.
 fn candidates(fit: &Fit, judged: &[usize]) -> Vec<(usize, usize)> {
     let hosts = fit.hosts();
     let (each, one_way) = (count_high(fit, Reading::of_each), count_high(fit, Reading::of_one_way));
@@ -345,8 +345,8 @@ fn explain(series: &[f64], seconds: &[f64], bytes: &[f64], readings: &Readings) 
     best.map(|(_, judged)| judged)
 }
 
-/// What two directions say together. `each`: taken as independent of each other; `alone`: supposing that the other one is
-/// not slow.
+/// What two directions say together. `each`: taken as independent of each other; `alone`: supposing that the other one
+/// is not slow.
 fn combine(
     pair: (usize, usize),
     each: (Option<Judged>, Option<Judged>),

@@ -1,8 +1,8 @@
 //! From seconds to logarithms, many at once.
 //!
-//! In: times of a matrix. Out: `ln(time)` in single precision, which is exact to a millionth: a hundredth of a percent of a
-//! time is less than anybody asks for. The steps are the same for every number, so that the processor takes several at once;
-//! the standard library's function takes them one by one.
+//! In: times of a matrix. Out: `ln(time)` in single precision, which is exact to a millionth: a hundredth of a percent
+//! of a time is less than anybody asks for. The steps are the same for every number, so that the processor takes
+//! several at once; the standard library's function takes them one by one.
 
 /// `ln(time)` of every time; NaN for what is no time: zero, negative, infinite, NaN.
 pub(super) fn of_times(times: &[f64], logarithms: &mut [f32]) {
@@ -25,8 +25,8 @@ pub(super) fn of_time(time: f32) -> f32 {
 /// Bits of the root of one half.
 const ROOT_HALF: u32 = 0x3f35_04f3;
 
-/// `(ln(1 + x) - x + x^2 / 2) / x^3` between the roots of one half and of two, highest power first (S. L. Moshier, Cephes
-/// library, `logf`).
+/// `(ln(1 + x) - x + x^2 / 2) / x^3` between the roots of one half and of two, highest power first (S. L. Moshier,
+/// Cephes library, `logf`).
 const SERIES: [f32; 9] = [
     7.037_683_6e-2,
     -1.151_461e-1,

@@ -1,8 +1,8 @@
 //! Middles of the rows of a square and of its blocks, less what is known of every cell.
 //!
-//! In: a [`Square`] and what is expected of its cells. Out: one median for each row or block. Median polish goes over all
-//! cells again and again; until its last step, [`Columns::some`] of them say enough, and the last one begins with what they
-//! said.
+//! In: a [`Square`] and what is expected of its cells. Out: one median for each row or block. Median polish goes over
+//! all cells again and again; until its last step, [`Columns::some`] of them say enough, and the last one begins with
+//! what they said.
 
 use rayon::prelude::*;
 
@@ -11,8 +11,8 @@ use crate::{
     stats::{median_near, median_of_singles, scatter_about_zero},
 };
 
-/// Cells of a row that say enough until the last step: their median errs by a ninth of the noise of one cell. That is noise
-/// of other hosts in the last step, which it widens by less than a hundredth.
+/// Cells of a row that say enough until the last step: their median errs by a ninth of the noise of one cell. That is
+/// noise of other hosts in the last step, which it widens by less than a hundredth.
 const ENOUGH: usize = 128;
 
 /// Cells of a block that always say enough: its middle is then known ten times as well as that of a row of them.
@@ -40,8 +40,8 @@ impl Columns {
         Self { step: (cells / rows().count().max(1) / ENOUGH).max(1) }
     }
 
-    /// Place of the first column that is looked at in a row. Neighbouring rows have different ones, and so have those whose
-    /// distance is a power of two.
+    /// Place of the first column that is looked at in a row. Neighbouring rows have different ones, and so have those
+    /// whose distance is a power of two.
     fn first(self, row: usize) -> usize {
         row * 5 % self.step
     }
@@ -80,8 +80,8 @@ pub(super) fn of_rows<'a>(
     rows.map_init(Default::default, of_row).map(f64::from).collect()
 }
 
-/// Medians of a row toward each group, `[group]`; of the whole row where there is nothing, or where a group has fewer than
-/// `least` members; 0 where the row is empty.
+/// Medians of a row toward each group, `[group]`; of the whole row where there is nothing, or where a group has fewer
+/// than `least` members; 0 where the row is empty.
 pub(super) fn toward_groups(row: &[f32], members: &[Vec<usize>], least: usize) -> Vec<f32> {
     let mut scratch = Vec::with_capacity(row.len());
     let mut median = |values: &mut dyn Iterator<Item = f32>| {
@@ -104,8 +104,8 @@ pub(super) fn toward_groups(row: &[f32], members: &[Vec<usize>], least: usize) -
     own.into_iter().map(|middle| if middle.is_nan() { all } else { middle }).collect()
 }
 
-/// Medians of the blocks of a symmetric square, of `places`, NaN where there is nothing. `effect`: what is taken off the
-/// cells of every host, `[host]`.
+/// Medians of the blocks of a symmetric square, of `places`, NaN where there is nothing. `effect`: what is taken off
+/// the cells of every host, `[host]`.
 pub(super) fn of_blocks(
     square: &Square,
     columns: Columns,
@@ -131,8 +131,8 @@ pub(super) fn of_blocks(
     places.par_iter().enumerate().map_init(Default::default, of_block).map(f64::from).collect()
 }
 
-/// By how much middles of rows may be wrong that were taken of some columns. `expected`: as in [`of_rows`]; `middles`: of the
-/// rows.
+/// By how much middles of rows may be wrong that were taken of some columns. `expected`: as in [`of_rows`]; `middles`:
+/// of the rows.
 pub(super) fn reach<'a>(square: &Square, middles: &[f64], expected: impl Fn(usize) -> &'a [f32]) -> f32 {
     let side = square.side();
     let step = side.div_ceil(FEW / ROWS).max(1);

@@ -12,12 +12,14 @@
 //! * [`accuse`]: who is to blame for it; the same for times, for their scatter, and for differences of two runs.
 //!
 //! Time: in proportion to the number of cells. What needs all pairs of hosts again and again, the search for structure
-//! (`sample`) and all steps of the decomposition but the last (`middles`), looks at some of the cells where there are many.
+//! (`sample`) and all steps of the decomposition but the last (`middles`), looks at some of the cells where there are
+//! many.
 //!
 //! Method: robust two-way decomposition in logarithms, per length, against a structure that is found in the data.
-//! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like the
-//! noise seen in it; the sum is split evenly among what is judged separately. Of what is found, the share of false findings is
-//! kept as low. Beside it a least size applies ([`accuse::Floors`]), so that a finding is never just significant.
+//! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like
+//! the noise seen in it; the sum is split evenly among what is judged separately. Of what is found, the share of false
+//! findings is kept as low. Beside it a least size applies ([`accuse::Floors`]), so that a finding is never just
+//! significant.
 
 pub mod accuse;
 mod bands;
@@ -105,7 +107,8 @@ impl Direction {
         }
     }
 
-    /// The effect this way, of which `common` is what both ways have and `side` is what sending has more and receiving less.
+    /// The effect this way, of which `common` is what both ways have and `side` is what sending has more and receiving
+    /// less.
     pub(super) fn effect(self, common: f64, side: f64) -> f64 {
         match self {
             Self::Both => common,
@@ -166,7 +169,8 @@ pub struct Judged {
     pub ranks: usize,
     /// Its message lengths.
     pub lengths: Vec<Bytes>,
-    /// Scatter of a pair's median about what its hosts and groups explain, a share of the time; the middle over lengths.
+    /// Scatter of a pair's median about what its hosts and groups explain, a share of the time; the middle over
+    /// lengths.
     pub noise: f64,
     /// Share of the pairs of hosts that were measured.
     pub measured: f64,
@@ -203,7 +207,8 @@ impl Diagnosis {
 /// Fewest hosts that can be compared: of three, nobody could say which one is different.
 const LEAST_HOSTS: usize = 4;
 
-/// Share of cells whose clocks were too far off for their value, beyond which a run on synchronised clocks is not judged.
+/// Share of cells whose clocks were too far off for their value, beyond which a run on synchronised clocks is not
+/// judged.
 const MOST_CLOCK_BOUND: f64 = 0.2;
 
 /// Noise beyond which a run is too disturbed to be judged.
@@ -314,8 +319,8 @@ fn not_understood(mode: Mode, measured: f64) -> String {
     }
 }
 
-/// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group of
-/// every host.
+/// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group
+/// of every host.
 fn judge_run(
     run: &dyn Run,
     (known, is_twin): (Option<&[usize]>, bool),

@@ -7,9 +7,9 @@
 //! (y_ij - y_ji) / 2 = side_i - side_j + rest of the difference
 //! ```
 //!
-//! so that host `i` sends `common_i + side_i` slower than others and receives `common_i - side_i` slower. Structure is in
-//! the first line only. Both are fitted by alternating medians (Tukey's median polish), with the blocks beside rows and
-//! columns.
+//! so that host `i` sends `common_i + side_i` slower than others and receives `common_i - side_i` slower. Structure is
+//! in the first line only. Both are fitted by alternating medians (Tukey's median polish), with the blocks beside rows
+//! and columns.
 
 use std::collections::HashSet;
 

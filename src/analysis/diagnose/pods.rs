@@ -1,7 +1,8 @@
-//! Pods: groups of hosts that share what joins them to the rest, such as leaf switches under one switch of the next level.
+//! Pods: groups of hosts that share what joins them to the rest, such as leaf switches under one switch of the next
+//! level.
 //!
-//! In: the blocks of a [`Fit`]. Out: the [`Level`] above that of groups. A bad uplink of a pod slows all of its groups alike,
-//! so that none of them is farther than its neighbours: it shows only when they are taken together.
+//! In: the blocks of a [`Fit`]. Out: the [`Level`] above that of groups. A bad uplink of a pod slows all of its groups
+//! alike, so that none of them is farther than its neighbours: it shows only when they are taken together.
 
 use super::{
     bands,
@@ -15,7 +16,8 @@ use crate::stats::median_of;
 const NOT_ALIKE: f64 = 4.5;
 
 /// Finds pods; `None` where many pairs are missing, or where fewer than three have several groups. Parts of a pod whose
-/// groups are not alike, because one is slow, are near each other, and all others are far from them. `members`: of groups.
+/// groups are not alike, because one is slow, are near each other, and all others are far from them. `members`: of
+/// groups.
 pub fn find(fit: &Fit, members: &[Vec<usize>]) -> Option<Level> {
     if fit.measured() < MOST_MISSING {
         return None;

@@ -1,5 +1,5 @@
-//! The arithmetic of taking a square apart: Tukey's median polish, with blocks of groups beside rows and columns, and with
-//! patterns where structure is no groups.
+//! The arithmetic of taking a square apart: Tukey's median polish, with blocks of groups beside rows and columns, and
+//! with patterns where structure is no groups.
 //!
 //! In: one length's means or half differences of both directions, and a structure. Out: effects, noise, rests.
 
@@ -88,8 +88,8 @@ pub(super) fn fit_blocks(mean: Square, group: &[usize], groups: usize, patterns:
     fitted
 }
 
-/// Takes from the rest what the patterns, unit vectors orthogonal to the constant, explain of it: of the times, because hops
-/// add up in these.
+/// Takes from the rest what the patterns, unit vectors orthogonal to the constant, explain of it: of the times, because
+/// hops add up in these.
 fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
     let hosts = patterns.nrows();
     let mut explained: DMatrix<f64> = DMatrix::from_element(hosts, hosts, 1.0);

@@ -1,7 +1,7 @@
 //! Ranks that are slower than the others on their host.
 //!
-//! In: the median of every cell. Out: effects of ranks, in the form of hosts' effects. A rank is compared with the ranks
-//! beside it, toward the same partner: whatever the network does, it does to all of them.
+//! In: the median of every cell. Out: effects of ranks, in the form of hosts' effects. A rank is compared with the
+//! ranks beside it, toward the same partner: whatever the network does, it does to all of them.
 
 use rayon::prelude::*;
 
@@ -20,7 +20,8 @@ use crate::{
 /// Least standard deviation of noise that is believed, as a share of a time.
 const LEAST_NOISE: f64 = 0.004;
 
-/// Adds slow ranks to the findings; returns which ranks are slow, `[rank]`: what their hosts show is judged without them.
+/// Adds slow ranks to the findings; returns which ranks are slow, `[rank]`: what their hosts show is judged without
+/// them.
 pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -> Result<Vec<bool>, BoxError> {
     let mut is_slow = vec![false; run.ranks()];
     let Some((effects, level)) = effects(run, Statistic::Median)? else { return Ok(is_slow) };

@@ -1,8 +1,8 @@
 //! What pairs that were measured again say about a suspicion: methods of three numbers.
 //!
-//! In: the re-tests of a run and a suspicion. Out: a [`RetestVerdict`]. The first value is the one in the matrix; if the
-//! pair is as slow alone, its path is at fault; if it is slow among others only, they are in each other's way; if neither,
-//! it was an accident.
+//! In: the re-tests of a run and a suspicion. Out: a [`RetestVerdict`]. The first value is the one in the matrix; if
+//! the pair is as slow alone, its path is at fault; if it is slow among others only, they are in each other's way; if
+//! neither, it was an accident.
 
 use super::{
     findings::RetestVerdict,

@@ -1,7 +1,7 @@
 //! Slow pairs that are too many to be faults of single cables: routes, or a cable that some of the routes share.
 //!
-//! In: a [`Judgement`]. Out: a sentence that stands for all of them. Nobody reads a hundred findings, and which of the pairs
-//! are slow by a fault cannot be told from the times of one run.
+//! In: a [`Judgement`]. Out: a sentence that stands for all of them. Nobody reads a hundred findings, and which of the
+//! pairs are slow by a fault cannot be told from the times of one run.
 
 use super::{
     Kind,

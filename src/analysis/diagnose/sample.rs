@@ -1,11 +1,12 @@
 //! The structure of very many hosts, told from some of them.
 //!
-//! In: [`Folded`]. Out: [`Structure`]. The search looks at all pairs of hosts again and again. A group is known from some of
-//! its members: its blocks are then known to less than groups have to differ by. So of many hosts some are chosen,
-//! structure is looked for among them, and every other host goes where its row fits. Hosts that fit nowhere may be of groups
-//! that nobody was chosen of: they join the chosen ones for a second search.
+//! In: [`Folded`]. Out: [`Structure`]. The search looks at all pairs of hosts again and again. A group is known from
+//! some of its members: its blocks are then known to less than groups have to differ by. So of many hosts some are
+//! chosen, structure is looked for among them, and every other host goes where its row fits. Hosts that fit nowhere may
+//! be of groups that nobody was chosen of: they join the chosen ones for a second search.
 //!
-//! Where some hosts do not tell the structure, because few pairs were measured or because it is no groups, all are looked at.
+//! Where some hosts do not tell the structure, because few pairs were measured or because it is no groups, all are
+//! looked at.
 
 use rayon::prelude::*;
 
@@ -74,8 +75,8 @@ fn infer_of_all(folded: &Folded) -> Structure {
     structure::infer(&Folded { mean, ..folded.clone() })
 }
 
-/// Hosts from all over the run, ascending. Neighbours are often of one leaf: one host is chosen of each few of them, at a
-/// place that follows no rule.
+/// Hosts from all over the run, ascending. Neighbours are often of one leaf: one host is chosen of each few of them, at
+/// a place that follows no rule.
 fn choose(hosts: usize) -> Vec<usize> {
     let first = |n: usize| n * hosts / CHOSEN;
     let place = |n: usize| first(n) + (n.wrapping_mul(0x9e37_79b9) >> 8) % (first(n + 1) - first(n));
@@ -107,7 +108,8 @@ mod tests {
     use super::*;
     use crate::analysis::drawn::{generator, is_same_partition, leaves, normal, square};
 
-    /// Leaves of these sizes with noise, at two lengths, and the leaf of every host. `lost`: pairs that were not measured.
+    /// Leaves of these sizes with noise, at two lengths, and the leaf of every host. `lost`: pairs that were not
+    /// measured.
     fn drawn(sizes: &[usize], lost: impl Fn(usize, usize) -> bool) -> (Folded, Vec<usize>) {
         let mut rng = generator(2);
         let leaf = leaves(sizes, &mut rng);

@@ -1,7 +1,7 @@
 //! Which structure of a network explains a run: groups of hosts, or else patterns; and whether it is understood.
 //!
-//! In: [`Folded`]. Out: [`Structure`]. How groups are found is told in [`groups`]; here it is decided between what could be,
-//! by how well one direction of every pair predicts the other one.
+//! In: [`Folded`]. Out: [`Structure`]. How groups are found is told in [`groups`]; here it is decided between what
+//! could be, by how well one direction of every pair predicts the other one.
 
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -199,7 +199,8 @@ pub(super) const MOST_MISSING: f64 = 0.8;
 /// Least hosts in which patterns are looked for.
 const LEAST_HOSTS: usize = 12;
 
-/// Error of groups in predicting one direction from the other, in units of noise, from which on something else is tried.
+/// Error of groups in predicting one direction from the other, in units of noise, from which on something else is
+/// tried.
 const UNEXPLAINED: f64 = 1.25;
 
 /// What patterns must make of the error of groups to be believed instead.

@@ -25,7 +25,8 @@ pub const LEAST_STEP: f64 = 0.02;
 /// The same, in standard errors.
 const BEYOND_NOISE: f64 = 3.0;
 
-/// Of every so many lengths, one must show that there is a way between two groups: latencies differ more than bandwidths.
+/// Of every so many lengths, one must show that there is a way between two groups: latencies differ more than
+/// bandwidths.
 const SHOWING: usize = 3;
 
 /// Sets of hosts that share what joins them to the rest, at one level of a network: groups, or pods of groups.
@@ -34,7 +35,8 @@ pub struct Level {
     pub members: Vec<Vec<usize>>,
     /// The set of every host, `[host]`; `None` of those in none.
     set: Vec<Option<usize>>,
-    /// By how much the way from each set to each other one is slower than those of the rest, `[length][set * sets + set]`.
+    /// By how much the way from each set to each other one is slower than those of the rest, `[length][set * sets +
+    /// set]`.
     beyond: Vec<Vec<f64>>,
     /// Effects of sets, `[length]`.
     pub effects: Vec<Effects>,
@@ -57,8 +59,8 @@ pub struct Blocks {
     pub cells: Vec<f64>,
 }
 
-/// Groups, of which these are the `members`; `None` where there are too few to tell: with two, a slow way of one is a slow
-/// way of the other.
+/// Groups, of which these are the `members`; `None` where there are too few to tell: with two, a slow way of one is a
+/// slow way of the other.
 pub fn groups(fit: &Fit, members: &[Vec<usize>]) -> Option<Level> {
     (fit.groups >= 3).then(|| level(fit, members.to_vec(), &blocks(fit)))
 }
@@ -117,8 +119,8 @@ pub fn polished(fit: &Fit) -> Option<Vec<Vec<f64>>> {
     (groups >= ENOUGH_GROUPS).then(|| fit.lengths.iter().map(|of| of_length(&of.block)).collect())
 }
 
-/// Whether there is a way between two sets, `[set * sets + set]`, with which others can be compared: two parts of what is one
-/// in truth have none. It must take longer than what is nearer inside either of them, by more than noise.
+/// Whether there is a way between two sets, `[set * sets + set]`, with which others can be compared: two parts of what
+/// is one in truth have none. It must take longer than what is nearer inside either of them, by more than noise.
 fn ways(fit: &Fit, sets: usize, blocks: &[Blocks]) -> Vec<bool> {
     let shows = |(length, Blocks { middle, cells }): (usize, &Blocks), h: usize, k: usize| {
         let (own, other, between) = (h * sets + h, k * sets + k, h * sets + k);
@@ -149,8 +151,8 @@ fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
     cells
 }
 
-/// By how much the way from each set to each other one is slower than those of the rest, `[set * sets + set]`; NaN where
-/// there is nothing to compare with.
+/// By how much the way from each set to each other one is slower than those of the rest, `[set * sets + set]`; NaN
+/// where there is nothing to compare with.
 ///
 /// It is compared with the slowest of the rest (the second slowest where there are many, because another one may be at
 /// fault as well): what is no farther than others are from each other is not at fault, however near its neighbours are.

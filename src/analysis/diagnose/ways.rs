@@ -1,6 +1,7 @@
 //! Whether a group's way to all others is slow, or some of its hosts are; and what hosts add to that.
 //!
-//! In: a [`Fit`] and the effects of its groups and pods. Out: the [`Way`] of every group, slow pods, and the effects of hosts.
+//! In: a [`Fit`] and the effects of its groups and pods. Out: the [`Way`] of every group, slow pods, and the effects of
+//! hosts.
 
 use super::{
     Kind,
@@ -101,8 +102,8 @@ pub(super) fn host_effects(
         let of = &fit.lengths[length];
         let error = |noise: f64, cells: &[usize], host: usize| match cells[host] {
             cells if cells < least => f64::INFINITY,
-            // The variance of a median; that of the group's middle, from which an effect counts, comes to it. Of two, it
-            // counts from the other one.
+            // The variance of a median; that of the group's middle, from which an effect counts, comes to it. Of two,
+            // it counts from the other one.
             cells => {
                 let of_middle = match members[fit.group[host]].len() {
                     2 => 1.0,
@@ -119,8 +120,8 @@ pub(super) fn host_effects(
             match &ways[group] {
                 Way::Slow(_) => hosts.iter().for_each(|host| side[*host] -= side_of_group),
                 Way::SlowForSome => hosts.iter().for_each(|host| common[*host] += of_group),
-                // Too few to be a group that is at fault: then its hosts are. Of many pairs, what both hosts take more may
-                // be their place.
+                // Too few to be a group that is at fault: then its hosts are. Of many pairs, what both hosts take more
+                // may be their place.
                 Way::Usual if hosts.len() == 1 || hosts.len() == 2 && small.is_none() => {
                     let shared = small.as_ref().map_or(of_group, |small| small[length][group]);
                     hosts.iter().for_each(|host| common[*host] += shared);

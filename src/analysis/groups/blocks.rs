@@ -102,8 +102,8 @@ pub(super) fn all_blocks<'a>(squares: &[(&'a Square, f64)], label: &[usize]) -> 
     squares.iter().map(|(square, noise)| (*square, Blocks::of(square, *noise, label))).collect()
 }
 
-/// Adds to `cost`, `[group]`, how badly the shape of a host's `row` fits that of each group, as a sum of squares in units of
-/// noise. `label`: the group of every column; `own`: the group whose blocks have these cells, if any.
+/// Adds to `cost`, `[group]`, how badly the shape of a host's `row` fits that of each group, as a sum of squares in
+/// units of noise. `label`: the group of every column; `own`: the group whose blocks have these cells, if any.
 pub(super) fn add_misfit(row: &[f32], blocks: &Blocks, label: &[usize], own: Option<usize>, cost: &mut [f64]) {
     let count = blocks.count;
     let mut cells: Vec<Vec<f32>> = vec![Vec::new(); count];

@@ -143,8 +143,8 @@ fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
     label
 }
 
-/// Rows of a band's first square at the third hosts on which shapes are compared, one after the other; each is filled up to
-/// a multiple of [`LANES`] with missing ones.
+/// Rows of a band's first square at the third hosts on which shapes are compared, one after the other; each is filled
+/// up to a multiple of [`LANES`] with missing ones.
 struct Rows {
     values: Vec<f32>,
     columns: usize,

@@ -1,8 +1,9 @@
 //! Which hosts are near each other, found in the data.
 //!
 //! In: what both directions of every pair have in common, in few bands of message lengths ([`Band`]). Out: the group of
-//! every host ([`infer`], [`candidates`] where many pairs are missing, [`place`] where groups are known from some hosts), or patterns where structure is no groups
-//! ([`spectral`]). It knows nothing of faults: who is slow is [`super::diagnose`]'s.
+//! every host ([`infer`], [`candidates`] where many pairs are missing, [`place`] where groups are known from some
+//! hosts), or patterns where structure is no groups ([`spectral`]). It knows nothing of faults: who is slow is
+//! [`super::diagnose`]'s.
 
 mod blocks;
 mod infer;
@@ -16,7 +17,8 @@ pub use pools::sorted;
 
 use crate::analysis::square::Square;
 
-/// One band of message lengths: every pair's value, as far as it is known without the effects of single hosts; symmetric.
+/// One band of message lengths: every pair's value, as far as it is known without the effects of single hosts;
+/// symmetric.
 ///
 /// A pair was measured in two directions. One of them, chosen at random, makes the first square and the other one the
 /// second: what is found in the one can be tested on the other, whose noise knows nothing of it.

@@ -1,7 +1,7 @@
 //! Puts hosts into groups that are known from other hosts.
 //!
-//! In: what every host takes to some hosts, whose groups are known, in few bands of message lengths ([`Toward`]). Out: the
-//! group of every host, and the hosts that fit into none.
+//! In: what every host takes to some hosts, whose groups are known, in few bands of message lengths ([`Toward`]). Out:
+//! the group of every host, and the hosts that fit into none.
 
 use rayon::prelude::*;
 
@@ -21,8 +21,8 @@ pub struct Toward {
     pub noise: f64,
 }
 
-/// The group that the row of every host fits best, and whether it fits it as well as noise lets rows of the group; `[host]`.
-/// `label`: the groups of the known hosts.
+/// The group that the row of every host fits best, and whether it fits it as well as noise lets rows of the group;
+/// `[host]`. `label`: the groups of the known hosts.
 pub fn place(bands: &[Toward], label: &[usize]) -> Vec<(usize, bool)> {
     let known = label.len();
     let all: Vec<Blocks> = bands.iter().map(|band| Blocks::of(&band.known, band.noise, label)).collect();

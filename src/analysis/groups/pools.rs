@@ -1,7 +1,7 @@
 //! Sorts the hosts of two groups that are mixed up, and splits groups that are two.
 //!
-//! In: [`Band`]s and the group of every host. Out: a better group of every host. What is found in the first squares counts
-//! as far as the second ones say the same.
+//! In: [`Band`]s and the group of every host. Out: a better group of every host. What is found in the first squares
+//! counts as far as the second ones say the same.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::stats::scatter_about_zero;
 
-/// Splits groups that are two, and sorts the hosts of two groups anew where they are mixed up. Hosts of one leaf are near
-/// each other; how far they are from others says nothing about which of two neighbouring leaves they belong to.
+/// Splits groups that are two, and sorts the hosts of two groups anew where they are mixed up. Hosts of one leaf are
+/// near each other; how far they are from others says nothing about which of two neighbouring leaves they belong to.
 pub fn sorted(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
     let mut count = label.iter().max().map_or(0, |last| last + 1);
     let mut is_changed = vec![true; count];
@@ -57,8 +57,8 @@ const SPLIT: f64 = 5.0;
 /// By how much more contrast a new division of two groups must have.
 const BETTER: f64 = 2.0;
 
-/// The division of some hosts into two halves that are near each other, as the first squares show it; and how much nearer
-/// they are in the second ones, in standard errors. `None` if there are too few hosts.
+/// The division of some hosts into two halves that are near each other, as the first squares show it; and how much
+/// nearer they are in the second ones, in standard errors. `None` if there are too few hosts.
 fn bisect(bands: &[Band], pool: &[usize]) -> Option<(Vec<bool>, f64)> {
     if pool.len() < 4 {
         return None;

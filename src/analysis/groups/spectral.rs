@@ -1,8 +1,8 @@
 //! Structure that is no groups: rings, tori, anything in which every host has its own neighbourhood.
 //!
-//! In: what both directions of every pair have in common, of one band of lengths. Out: a few patterns, each a number per
-//! host: a pair's value contains the product of its hosts' numbers. The distance of two hosts in a torus is a sum of few
-//! such patterns, as most smooth structures are; noise and single slow pairs are not.
+//! In: what both directions of every pair have in common, of one band of lengths. Out: a few patterns, each a number
+//! per host: a pair's value contains the product of its hosts' numbers. The distance of two hosts in a torus is a sum
+//! of few such patterns, as most smooth structures are; noise and single slow pairs are not.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
@@ -37,7 +37,8 @@ const HELD: usize = 16;
 /// How often cells are filled in where many are missing: every time brings them nearer by the share that is known.
 const FILLINGS_OF_MANY: usize = 24;
 
-/// How often cells that are missing, the diagonal among them, or wild are filled in with what the patterns say about them.
+/// How often cells that are missing, the diagonal among them, or wild are filled in with what the patterns say about
+/// them.
 const FILLINGS: usize = 4;
 
 /// Steps of the subspace iteration.
@@ -100,8 +101,8 @@ pub fn patterns(band: &Band, judge: Judge) -> Patterns {
     found
 }
 
-/// Takes some pairs from the first square and leaves only these in the second one: where many are missing, patterns of what
-/// is missing predict all others. Returns how often to fill in.
+/// Takes some pairs from the first square and leaves only these in the second one: where many are missing, patterns of
+/// what is missing predict all others. Returns how often to fill in.
 fn hold_out(first: &mut Square, second: &mut Square) -> usize {
     let is_held = |i: usize, j: usize| (i.min(j) * 7919 + i.max(j) * 104_729) % 97 < HELD;
     let hosts = first.side();
@@ -112,8 +113,8 @@ fn hold_out(first: &mut Square, second: &mut Square) -> usize {
     FILLINGS_OF_MANY
 }
 
-/// The strongest patterns, as many as lessen the error in predicting a square, and the prediction. Patterns of a few hosts
-/// are none: slow pairs have such.
+/// The strongest patterns, as many as lessen the error in predicting a square, and the prediction. Patterns of a few
+/// hosts are none: slow pairs have such.
 fn fewest(vectors: &DMatrix<f64>, strengths: &[f64], second: &Square) -> (Patterns, DMatrix<f64>) {
     let hosts = vectors.nrows();
     let spread = |number: usize| 1.0 / vectors.column(number).iter().map(|part| part.powi(4)).sum::<f64>();
@@ -172,7 +173,8 @@ fn error(values: &Square, predicted: &DMatrix<f64>) -> f64 {
 }
 
 /// The strongest eigenvectors of a symmetric matrix that are orthogonal to the constant, as columns, and their
-/// eigenvalues, by descending magnitude: subspace iteration with a Rayleigh-Ritz step, from `start` where it has columns.
+/// eigenvalues, by descending magnitude: subspace iteration with a Rayleigh-Ritz step, from `start` where it has
+/// columns.
 fn strongest(matrix: &DMatrix<f64>, count: usize, start: DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
     let hosts = matrix.nrows();
     if count == 0 {

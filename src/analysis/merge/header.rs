@@ -95,8 +95,8 @@ fn agreed<T: PartialEq>(headers: &[&Header], value: impl Fn(&Header) -> T) -> Op
     headers.iter().all(|header| value(header) == first).then_some(first)
 }
 
-/// Items that agree are kept, others are [`MIXED`]; but hosts are those of all, retests add up, and the times at which the
-/// parts were created are listed.
+/// Items that agree are kept, others are [`MIXED`]; but hosts are those of all, retests add up, and the times at which
+/// the parts were created are listed.
 fn plan(headers: &[&Header], hosts: &Hosts) -> BTreeMap<String, String> {
     let item = |name: &String| {
         let value = agreed(headers, |header| header.plan.get(name).cloned()).flatten();

@@ -5,8 +5,8 @@
 //!
 //! Ranks are the same where they have the same place on a host of the same name. Hosts stand in the order in which the
 //! parts name them, the ranks of a host side by side, as many as the part with most of them has. A cell that no part
-//! measured is missing; where several did, its statistics are those of all their samples, but for the median, which is the
-//! mean of their medians, weighted by numbers of samples. Nothing is measured, stored or printed here.
+//! measured is missing; where several did, its statistics are those of all their samples, but for the median, which is
+//! the mean of their medians, weighted by numbers of samples. Nothing is measured, stored or printed here.
 
 mod header;
 mod overlap;

@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_case_by_hand() {
-        // 1 and 3: average 2, deviation 1. 5, 5, 5, 9: average 6, deviation root of 3. Together 28/6; the squares of the
-        // distances add up to 1 + 9 + 3 * 25 + 81 - 6 * (28/6)^2 = 166 - 784/6.
+        // 1 and 3: average 2, deviation 1. 5, 5, 5, 9: average 6, deviation root of 3. Together 28/6; the squares of
+        // the distances add up to 1 + 9 + 3 * 25 + 81 - 6 * (28/6)^2 = 166 - 784/6.
         let both = weighed(&[cell(&mut [1.0, 3.0]), cell(&mut [5.0, 5.0, 5.0, 9.0])]);
         assert_eq!((both.summary.min, both.summary.max, both.samples), (1.0, 9.0, 6));
         assert!((both.summary.average - 28.0 / 6.0).abs() < 1e-12);

@@ -1,9 +1,9 @@
 //! Who shares a switch in a graph of hosts and switches.
 //!
 //! Nodes whose name, or the first word of whose label, is a host of the run are hosts; all others are switches. A
-//! switch next to a host is a leaf; the others' level is their distance from the leaves, and below them are the switches
-//! of the level before that they are joined to. Where no host has a switch next to it, clusters are the groups: so this
-//! program's own graphs are drawn.
+//! switch next to a host is a leaf; the others' level is their distance from the leaves, and below them are the
+//! switches of the level before that they are joined to. Where no host has a switch next to it, clusters are the
+//! groups: so this program's own graphs are drawn.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,8 +1,8 @@
 //! Which hosts are near each other: as somebody has written it down, and as the data show it.
 //!
-//! In: the text of a file (Slurm's `topology.conf`, the output of `scontrol show topology`, a DOT graph) and the hosts of
-//! a run. Out: [`Topology`], groups of hosts by level. What the data say is in [`inferred`]; where the two disagree, in
-//! [`contradiction`].
+//! In: the text of a file (Slurm's `topology.conf`, the output of `scontrol show topology`, a DOT graph) and the hosts
+//! of a run. Out: [`Topology`], groups of hosts by level. What the data say is in [`inferred`]; where the two disagree,
+//! in [`contradiction`].
 //!
 //! ```text
 //! text -> slurm        -+-> groups as they are written -> Topology (every level covers all hosts)
@@ -72,8 +72,8 @@ impl Topology {
         covering(levels, hosts).ok_or_else(strangers)
     }
 
-    /// The innermost groups as parts without common hosts, but for hosts that the file does not place: hosts that are on
-    /// several switches are a part of their own.
+    /// The innermost groups as parts without common hosts, but for hosts that the file does not place: hosts that are
+    /// on several switches are a part of their own.
     pub fn leaves(&self) -> Vec<Group> {
         let mut of_host: HashMap<usize, Vec<usize>> = HashMap::new();
         for (number, group) in self.levels[0].iter().enumerate() {

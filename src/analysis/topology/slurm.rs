@@ -1,9 +1,9 @@
 //! Slurm's `topology.conf`, and what `scontrol show topology` prints.
 //!
 //! Takes `SwitchName=NAME` (or `BlockName=NAME`) with `Nodes=LIST` and `Switches=LIST`, in lines that a `\` at the end
-//! continues; whatever follows `#` is a comment. Other words with `=` (`Level`, `LinkSpeed`, what later versions add) say
-//! nothing about who hangs on whom. Lines with `SwitchName=DEFAULT` and `include` are refused: what they stand for is not
-//! in this file.
+//! continues; whatever follows `#` is a comment. Other words with `=` (`Level`, `LinkSpeed`, what later versions add)
+//! say nothing about who hangs on whom. Lines with `SwitchName=DEFAULT` and `include` are refused: what they stand for
+//! is not in this file.
 
 use std::collections::HashMap;
 

@@ -34,8 +34,8 @@ pub struct Diagnose {
     #[arg(long, default_value_t = CONFIDENCE, value_name = "P")]
     confidence: f64,
 
-    /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch [default:
-    /// the groups that the data show]
+    /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch
+    /// [default: the groups that the data show]
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 

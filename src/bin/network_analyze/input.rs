@@ -1,4 +1,5 @@
-//! The run that a subcommand works on: a result set by its prefix or any of its files, an archive, a text or a CSV file.
+//! The run that a subcommand works on: a result set by its prefix or any of its files, an archive, a text or a CSV
+//! file.
 //!
 //! Every subcommand opens its input here, so that all of them take the same files and say the same about bad ones.
 

@@ -33,7 +33,8 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(|out| writeln!(out, "{text}"))
 }
 
-/// Writes a file beside `path` and renames it at the end: what bears its name is whole. `force` replaces an existing one.
+/// Writes a file beside `path` and renames it at the end: what bears its name is whole. `force` replaces an existing
+/// one.
 pub fn write_file(
     path: &Path,
     force: bool,

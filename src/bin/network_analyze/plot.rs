@@ -37,7 +37,8 @@ pub struct Plot {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 
-    /// Message length, such as 64K, of a matrix or a histogram; the nearest measured one is drawn [default: the longest]
+    /// Message length, such as 64K, of a matrix or a histogram; the nearest measured one is drawn [default: the
+    /// longest]
     #[arg(long, short)]
     length: Option<Bytes>,
 

@@ -50,8 +50,8 @@ pub struct Report {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     statistics: Vec<Statistic>,
 
-    /// Show what `network_analyze diagnose --json` wrote, instead of judging again: about the first run, and those that it
-    /// was judged with; once more for the next run that it does not judge, and so on
+    /// Show what `network_analyze diagnose --json` wrote, instead of judging again: about the first run, and those that
+    /// it was judged with; once more for the next run that it does not judge, and so on
     #[arg(long, value_name = "FILE")]
     diagnosis: Vec<PathBuf>,
 

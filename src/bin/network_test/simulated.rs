@@ -1,7 +1,7 @@
 //! `network_test` as a library that a simulated cluster loads: SimGrid's `smpirun` calls its `main` once for each rank.
 //!
-//! The same modules as the program, nothing of it is replaced. `scripts/simgrid/run` builds this against SimGrid's MPI and
-//! starts it; built against another MPI it is of no use, but harmless.
+//! The same modules as the program, nothing of it is replaced. `scripts/simgrid/run` builds this against SimGrid's MPI
+//! and starts it; built against another MPI it is of no use, but harmless.
 
 mod cli;
 mod mpi;

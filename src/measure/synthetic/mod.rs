@@ -62,8 +62,8 @@ impl Synthetic {
         self.simulated
     }
 
-    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all, and why it
-    /// was not more.
+    /// Fills `self.samples` with what the clock of the timing rank would read; returns the time that passes in all, and
+    /// why it was not more.
     fn sample(&mut self, plan: &Plan, source: Rank, destination: Rank, length: Bytes, share: f64) -> (f64, State) {
         let warmup = plan.config.warmup;
         let machine = &self.machine;

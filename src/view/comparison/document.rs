@@ -1,7 +1,7 @@
 //! The document `network_test.comparison/1`: what `compare --format json` prints.
 //!
-//! In: a [`View`]. Out: a value that serialises itself. Times are in seconds, lengths in bytes; null is "not known" or "no
-//! end". Findings have the fields of `network_test.diagnosis/1` where they mean the same.
+//! In: a [`View`]. Out: a value that serialises itself. Times are in seconds, lengths in bytes; null is "not known" or
+//! "no end". Findings have the fields of `network_test.diagnosis/1` where they mean the same.
 
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! Groups of hosts as a graph in Graphviz's language.
 //!
-//! Every group is a cluster with its hosts and a box that is drawn around them; edges join the boxes. Every node has its
-//! place: groups on a circle, hosts on a grid in their group's box, so that the picture is as good for hundreds of hosts
-//! as for ten, and Graphviz has nothing to search for. [`Topology::read`](crate::analysis::topology::Topology::read) takes
-//! the clusters for groups.
+//! Every group is a cluster with its hosts and a box that is drawn around them; edges join the boxes. Every node has
+//! its place: groups on a circle, hosts on a grid in their group's box, so that the picture is as good for hundreds of
+//! hosts as for ten, and Graphviz has nothing to search for.
+//! [`Topology::read`](crate::analysis::topology::Topology::read) takes the clusters for groups.
 
 use std::{
     collections::HashSet,

@@ -1,7 +1,8 @@
 //! What a page says about its runs: the detector's findings, or what files tell of them.
 //!
-//! In: opened runs, in the order of the command line. Out: [`Verdicts`]: documents of the form `network_test.diagnosis/1`,
-//! and which of them is about which run. Runs of the same hosts have one document together, as `diagnose` judges them.
+//! In: opened runs, in the order of the command line. Out: [`Verdicts`]: documents of the form
+//! `network_test.diagnosis/1`, and which of them is about which run. Runs of the same hosts have one document together,
+//! as `diagnose` judges them.
 
 use std::{
     collections::HashMap,

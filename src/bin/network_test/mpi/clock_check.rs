@@ -23,8 +23,8 @@ use super::{
 const AFTER: [u64; 3] = [0, 5, 10];
 
 impl MpiFabric<'_> {
-    /// Synchronises the clocks, measures each against the root's at the given times, and says what was found: a table on
-    /// the root, an empty text elsewhere. Collective.
+    /// Synchronises the clocks, measures each against the root's at the given times, and says what was found: a table
+    /// on the root, an empty text elsewhere. Collective.
     pub fn check_clocks(&mut self) -> Result<String, FabricError> {
         let ranks = self.world.size() as usize;
         let mut clock = Clock::default();

@@ -187,7 +187,8 @@ impl Wire {
         received: impl FnOnce(),
     ) -> Result<(), MpiError> {
         // SAFETY: `out` and `into` are borrowed until both requests are complete, which is so before each return that
-        // follows a successful start. After an error MPI promises nothing: the caller never frees them (`Traffic::close`).
+        // follows a successful start. After an error MPI promises nothing: the caller never frees them
+        // (`Traffic::close`).
         unsafe {
             let (mut incoming, mut outgoing) = (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_REQUEST_NULL);
             let (pointer, length) = (into.as_mut_ptr().cast(), count(into.len()));
@@ -295,7 +296,8 @@ impl Window {
     /// Exposes `memory` of this rank. Collective.
     pub fn over(wire: &Wire, mut memory: Buffer) -> Result<Self, MpiError> {
         // SAFETY: the memory is owned by the window, is never moved or resized (a buffer's heap block stays where it is
-        // when the buffer moves), and is freed after the window is. The window's error handler is set before anything is sent.
+        // when the buffer moves), and is freed after the window is. The window's error handler is set before anything
+        // is sent.
         unsafe {
             let mut raw = ffi::RSMPI_WIN_NULL;
             let size = ffi::MPI_Aint::try_from(memory.len()).expect("no memory is longer than isize::MAX");
@@ -366,8 +368,8 @@ impl Drop for Window {
     }
 }
 
-/// Exports a C `main` that hands its arguments to `$run` and returns its exit code: SimGrid, which loads the program as a
-/// library, calls it for every rank. `std::env::args` would show the simulator's own arguments there.
+/// Exports a C `main` that hands its arguments to `$run` and returns its exit code: SimGrid, which loads the program as
+/// a library, calls it for every rank. `std::env::args` would show the simulator's own arguments there.
 #[allow(unused_macros, reason = "an ordinary program has its main from Rust")]
 macro_rules! export_main {
     ($run:path) => {

@@ -340,8 +340,8 @@ impl Sampler {
 }
 
 /// Takes the announcement's way off every sample. An announcement is an empty message, and no message is faster than
-/// one, so it never takes more than half of a sample: a disturbed zero-byte exchange cannot make a time negative. A time
-/// that is negative already, as between synchronised clocks, stays as it is.
+/// one, so it never takes more than half of a sample: a disturbed zero-byte exchange cannot make a time negative. A
+/// time that is negative already, as between synchronised clocks, stays as it is.
 fn take_off(announcement: f64, times: &mut [f64]) {
     for time in times {
         *time -= announcement.min((*time / 2.0).max(0.0));

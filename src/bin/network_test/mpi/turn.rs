@@ -31,8 +31,8 @@ const TOKEN: Tag = 1;
 const GO: Tag = 2;
 /// Leader to partner and noise ranks: now, or never.
 const START: Tag = 3;
-/// Partner and noise ranks to leader: here I am. The number of the turn is added, so that an answer that comes after the leader has
-/// given up is not taken for the answer of a later turn; MPI guarantees tags up to 32767.
+/// Partner and noise ranks to leader: here I am. The number of the turn is added, so that an answer that comes after
+/// the leader has given up is not taken for the answer of a later turn; MPI guarantees tags up to 32767.
 const READY: Tag = 1 << 14;
 const TURNS: usize = 1 << 14;
 
