@@ -17,6 +17,11 @@ impl Square {
         Self { side, values: vec![f32::NAN; side * side] }
     }
 
+    /// All zero, to be filled: that costs nothing before.
+    pub fn zero(side: usize) -> Self {
+        Self { side, values: vec![0.0; side * side] }
+    }
+
     /// Number of rows and of columns.
     pub fn side(&self) -> usize {
         self.side

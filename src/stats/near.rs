@@ -22,9 +22,9 @@ pub fn median_near(values: &[f32], guess: f32, width: f32, scratch: &mut Vec<f32
     let (lower, upper) = ((count - 1) / 2, count / 2);
     let mut width = width;
     for _ in 0..TRIALS {
-        let below = keep_within(values, guess - width, guess + width, scratch);
-        if (below..below + scratch.len()).contains(&lower) && upper < below + scratch.len() {
-            return middle_of(scratch, lower - below, upper - below);
+        let (below, kept) = keep_within(values, guess - width, guess + width, scratch);
+        if (below..below + kept.len()).contains(&lower) && upper < below + kept.len() {
+            return middle_of(kept, lower - below, upper - below);
         }
         width *= WIDER;
     }
@@ -56,19 +56,19 @@ const WIDER: f32 = 4.0;
 /// Values from which the median of very many is guessed.
 const SAMPLE: usize = 4096;
 
-/// Puts the values from `low` to `high` into `kept` and returns how many are below them. It does the same for every
-/// value, whether it is kept or not, because the processor could not foresee which are.
-fn keep_within(values: &[f32], low: f32, high: f32, kept: &mut Vec<f32>) -> usize {
-    kept.clear();
-    kept.resize(values.len() + 1, 0.0);
+/// How many values are below those from `low` to `high`, and these, in `kept`. It does the same for every value, whether
+/// it is kept or not, because the processor could not foresee which are.
+fn keep_within<'a>(values: &[f32], low: f32, high: f32, kept: &'a mut Vec<f32>) -> (usize, &'a mut [f32]) {
+    if kept.len() <= values.len() {
+        kept.resize(values.len() + 1, 0.0);
+    }
     let (mut below, mut count) = (0, 0);
     for &value in values {
         kept[count] = value;
         count += usize::from((low <= value) & (value <= high));
         below += usize::from(value < low);
     }
-    kept.truncate(count);
-    below
+    (below, &mut kept[..count])
 }
 
 /// Mean of the values with these two neighbouring ranks.

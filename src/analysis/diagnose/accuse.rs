@@ -77,12 +77,13 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let fit = Fit::of(folded, known);
     let members = members(&fit.group, fit.groups);
     let mut suspicions = Vec::new();
-    let groups = uplinks::groups(&fit, &members);
+    let blocks = uplinks::blocks(&fit);
+    let groups = uplinks::groups(&fit, &members, &blocks);
     let mut ways = match &groups {
         Some(groups) if fit.is_understood => ways::ways(&fit, groups, confidence, floors),
         _ => vec![Way::Usual; fit.groups],
     };
-    let pods = if fit.is_understood && floors.group.is_finite() { pods::find(&fit, &members) } else { None };
+    let pods = if fit.is_understood && floors.group.is_finite() { pods::find(&fit, &members, &blocks) } else { None };
     suspicions.extend(pods.iter().flat_map(|pods| ways::of_pods(&fit, pods, confidence, floors)));
     // What slows a pod slows its groups.
     for (way, members) in ways.iter_mut().zip(&members) {

@@ -55,26 +55,25 @@ impl Folded {
     }
 
     /// Of the scatter of samples: deviation in units of the median, its logarithm, with what a steady pair may have.
-    /// `None` where the run has no deviations or no pair has more than that.
-    pub fn read_scatter(run: &dyn Run, is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
+    /// Its level is in seconds at the `usual` times, `[length]`. `None` where the run has no deviations or no pair has
+    /// more than what is steady.
+    pub fn read_scatter(run: &dyn Run, usual: &[f64], is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
         let statistics = [Statistic::Deviation, Statistic::Median];
         if !statistics.iter().all(|statistic| run.statistics().contains(statistic)) {
             return Ok(None);
         }
         let hosts = &run.header().hosts;
         let part = |[deviations, times]: [&[f64]; 2]| {
-            let pairs = || deviations.iter().zip(times);
-            let is_any = pairs().any(|(deviation, time)| *deviation > STEADY * time);
-            let with_floor: Vec<f64> = pairs().map(|(deviation, time)| deviation.max(STEADY * time)).collect();
-            let [mut scatter, mut times] = [&with_floor, times].map(|values| fold(values, hosts, is_left_out));
-            let level_of_scatter = level(&mut scatter);
-            level(&mut times);
-            scatter.subtract(&times);
-            (is_any, level_of_scatter, split(&scatter))
+            let share =
+                |(deviation, time): (&f64, &f64)| if *time > 0.0 { (deviation / time).max(STEADY) } else { 0.0 };
+            let shares: Vec<f64> = deviations.iter().zip(times).map(share).collect();
+            let mut scatter = fold(&shares, hosts, is_left_out);
+            (shares.iter().any(|share| *share > STEADY), level(&mut scatter), split(&scatter))
         };
         let (mut folded, mut is_any_unsteady) = (Self::empty(run), false);
+        let mut usual = usual.iter();
         read_lengths(run, statistics, part, |length, (is_any, level, halves)| {
-            folded.push(length, level, halves);
+            folded.push(length, level * usual.next().unwrap_or(&f64::NAN), halves);
             is_any_unsteady |= is_any;
         })?;
         Ok(is_any_unsteady.then_some(folded))
@@ -371,18 +370,20 @@ mod tests {
     #[test]
     fn scatter_is_in_units_of_the_time() {
         let seconds = |_: usize, from: usize, _: usize| if from.is_multiple_of(3) { 7.0 } else { 1.0 };
-        let folded = Folded::read_scatter(&run(&[8], seconds), &EVERYBODY).unwrap().unwrap();
+        let scatter = |run: &MemoryRun| Folded::read_scatter(run, &[3.0], &EVERYBODY).unwrap();
+        let folded = scatter(&run(&[8], seconds)).unwrap();
+        assert!(is_near(folded.level[0], 0.3));
         // A tenth of the time everywhere: nobody scatters more, although host a is slower.
         assert!(folded.mean[0].upper().all(|value| is_near(value, 0.0)));
         assert!(folded.half[0].upper().all(|value| is_near(value, 0.0)));
         let mut without = MemoryRun::with_statistics(run(&[8], seconds).header().clone(), vec![Statistic::Median]);
         without.push(Bytes(8), run(&[8], seconds).cells(0).to_vec());
-        assert!(Folded::read_scatter(&without, &EVERYBODY).unwrap().is_none());
+        assert!(scatter(&without).is_none());
         let mut steady = run(&[], seconds);
         let mut cells = run(&[8], seconds).cells(0).to_vec();
         cells.iter_mut().for_each(|cell| cell.summary.deviation = 0.0);
         steady.push(Bytes(8), cells);
-        assert!(Folded::read_scatter(&steady, &EVERYBODY).unwrap().is_none());
+        assert!(scatter(&steady).is_none());
     }
 
     #[test]

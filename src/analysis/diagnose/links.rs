@@ -157,20 +157,25 @@ impl Readings {
 /// Rows that are worth a task of their own.
 const ROWS: usize = 32;
 
-/// At how many lengths each ordered pair departs by more than noise, `[source * hosts + destination]`; more than 255
-/// count as so many.
-fn count_high(fit: &Fit, reading: fn(&Fit, usize) -> Reading) -> Vec<u8> {
+/// At how many lengths each ordered pair departs by more than noise, read in either way,
+/// `[source * hosts + destination]`; more than 255 count as so many.
+fn count_high(fit: &Fit, readings: [fn(&Fit, usize) -> Reading; 2]) -> Vec<[u8; 2]> {
     let hosts = fit.hosts();
-    let readings: Vec<Reading> = (0..fit.lengths.len()).map(|length| reading(fit, length)).collect();
-    let mut high = vec![0; hosts * hosts];
+    let lengths = 0..fit.lengths.len();
+    let readings: Vec<[Reading; 2]> = lengths.map(|length| readings.map(|reading| reading(fit, length))).collect();
+    let mut high = vec![[0; 2]; hosts * hosts];
     high.par_chunks_mut(hosts).with_min_len(ROWS).enumerate().for_each(|(from, high)| {
-        let mut count = vec![0u32; hosts];
-        for (length, reading) in readings.iter().enumerate() {
-            let limit = reading.limit() as f32;
-            let row = reading.of_row(fit, length, from);
-            count.iter_mut().zip(row).for_each(|(count, value)| *count += u32::from(value > limit));
+        let mut counts = [vec![0u32; hosts], vec![0u32; hosts]];
+        for (length, readings) in readings.iter().enumerate() {
+            for (counts, reading) in counts.iter_mut().zip(readings) {
+                let limit = reading.limit() as f32;
+                let row = reading.of_row(fit, length, from);
+                counts.iter_mut().zip(row).for_each(|(count, value)| *count += u32::from(value > limit));
+            }
         }
-        high.iter_mut().zip(count).for_each(|(high, count)| *high = count.min(255) as u8);
+        for (to, high) in high.iter_mut().enumerate() {
+            *high = counts.each_ref().map(|counts| counts[to].min(255) as u8);
+        }
     });
     high
 }
@@ -179,10 +184,10 @@ fn count_high(fit: &Fit, reading: fn(&Fit, usize) -> Reading) -> Vec<u8> {
 /// others all is looked at.
 fn candidates(fit: &Fit, judged: &[usize]) -> Vec<(usize, usize)> {
     let hosts = fit.hosts();
-    let (each, one_way) = (count_high(fit, Reading::of_each), count_high(fit, Reading::of_one_way));
+    let high = count_high(fit, [Reading::of_each, Reading::of_one_way]);
     let is_high = |&(i, j): &(usize, usize)| {
-        let (there, back) = (i * hosts + j, j * hosts + i);
-        each[there].saturating_add(each[back]).max(one_way[there]).max(one_way[back]) >= 2
+        let ([each, one_way], [each_back, one_way_back]) = (high[i * hosts + j], high[j * hosts + i]);
+        each.saturating_add(each_back).max(one_way).max(one_way_back) >= 2
     };
     let pairs = judged.iter().enumerate().flat_map(|(n, &i)| judged[n + 1..].iter().map(move |&j| (i, j)));
     pairs.filter(is_high).collect()

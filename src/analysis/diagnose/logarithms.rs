@@ -6,7 +6,11 @@
 
 /// `ln(time)` of every time; NaN for what is no time: zero, negative, infinite, NaN.
 pub(super) fn of_times(times: &[f64], logarithms: &mut [f32]) {
-    logarithms.iter_mut().zip(times).for_each(|(logarithm, time)| *logarithm = of_time(*time as f32));
+    // Numbers of one size at a time, or the processor takes only as many as there are of the larger size.
+    for (logarithms, times) in logarithms.chunks_mut(CHUNK).zip(times.chunks(CHUNK)) {
+        logarithms.iter_mut().zip(times).for_each(|(logarithm, time)| *logarithm = *time as f32);
+        logarithms.iter_mut().for_each(|time| *time = of_time(*time));
+    }
 }
 
 /// The same of one time.
@@ -21,6 +25,9 @@ pub(super) fn of_time(time: f32) -> f32 {
     let is_time = (f32::MIN_POSITIVE..=f32::MAX).contains(&time);
     if is_time { logarithm } else { f32::NAN }
 }
+
+/// Numbers that stay next to the processor.
+const CHUNK: usize = 1024;
 
 /// Bits of the root of one half.
 const ROOT_HALF: u32 = 0x3f35_04f3;

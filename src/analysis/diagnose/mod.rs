@@ -351,7 +351,7 @@ fn judge_run(
     }
     let group = judgement.fit.group.clone();
     drop(judgement);
-    if let Some(scatter) = Folded::read_scatter(run, &is_left_out)? {
+    if let Some(scatter) = Folded::read_scatter(run, &times.level, &is_left_out)? {
         let levels = scatter.without_pairs();
         let judgement = accuse::judge(scatter, Some(&group), confidence, Floors::OF_SCATTER);
         findings::add_jitter(mode, &levels, &judgement, diagnosis);

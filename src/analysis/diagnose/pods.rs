@@ -16,14 +16,13 @@ use crate::stats::median_of;
 const NOT_ALIKE: f64 = 4.5;
 
 /// Finds pods; `None` where many pairs are missing, or where fewer than three have several groups. Parts of a pod whose
-/// groups are not alike, because one is slow, are near each other, and all others are far from them. `members`: of
-/// groups.
-pub fn find(fit: &Fit, members: &[Vec<usize>]) -> Option<Level> {
+/// groups are not alike, because one is slow, are near each other, and all others are far from them. `members` and `blocks`:
+/// of groups.
+pub fn find(fit: &Fit, members: &[Vec<usize>], blocks: &[Blocks]) -> Option<Level> {
     if fit.measured() < MOST_MISSING {
         return None;
     }
-    let blocks = uplinks::blocks(fit);
-    let mut pods = alike(fit, &blocks);
+    let mut pods = alike(fit, blocks);
     pods.retain(|groups| groups.len() > 1);
     let hosts_of = |groups: &Vec<usize>| {
         let mut hosts: Vec<usize> = groups.iter().flat_map(|group| members[*group].iter().copied()).collect();
@@ -89,7 +88,7 @@ mod tests {
     use crate::analysis::drawn::{generator, lose_pairs, square};
 
     fn pods_of(fit: &Fit) -> Option<Level> {
-        find(fit, &members(&fit.group, fit.groups))
+        find(fit, &members(&fit.group, fit.groups), &uplinks::blocks(fit))
     }
 
     #[test]

@@ -22,7 +22,7 @@ const TILE: usize = 32;
 /// What both directions have in common, what tells them apart, and pairs that were measured one way only.
 pub(super) fn split(logarithms: &Square) -> Halves {
     let count = logarithms.side();
-    let (mut mean, mut half) = (Square::missing(count), Square::missing(count));
+    let (mut mean, mut half) = (Square::zero(count), Square::zero(count));
     let bands = mean.bands_mut(TILE).zip(half.bands_mut(TILE)).enumerate();
     let one_way = bands.flat_map_iter(|(band, (mean, half))| {
         let mut one_way = Vec::new();

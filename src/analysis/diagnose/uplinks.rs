@@ -6,7 +6,7 @@
 
 use super::{
     evidence::Effects,
-    model::{Fit, LengthFit},
+    model::{Fit, LengthFit, members},
 };
 use crate::stats::median;
 
@@ -60,9 +60,9 @@ pub struct Blocks {
 }
 
 /// Groups, of which these are the `members`; `None` where there are too few to tell: with two, a slow way of one is a
-/// slow way of the other.
-pub fn groups(fit: &Fit, members: &[Vec<usize>]) -> Option<Level> {
-    (fit.groups >= 3).then(|| level(fit, members.to_vec(), &blocks(fit)))
+/// slow way of the other. `blocks`: `[length]`.
+pub fn groups(fit: &Fit, members: &[Vec<usize>], blocks: &[Blocks]) -> Option<Level> {
+    (fit.groups >= 3).then(|| level(fit, members.to_vec(), blocks))
 }
 
 /// The blocks of groups, `[length]`.
@@ -140,6 +140,10 @@ pub fn error_of_difference(noise: f64, cells: f64, others: f64) -> f64 {
 
 /// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`.
 fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
+    let hosts = fit.hosts();
+    if fit.cells[length].iter().all(|cells| *cells == hosts - 1) {
+        return all_cells_of_blocks(fit);
+    }
     let mut cells = vec![0.0; fit.groups * fit.groups];
     for (i, j, _) in fit.rest[length].upper_pairs() {
         let (g, h) = (fit.group[i], fit.group[j]);
@@ -149,6 +153,13 @@ fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
         }
     }
     cells
+}
+
+/// The same where all were.
+fn all_cells_of_blocks(fit: &Fit) -> Vec<f64> {
+    let sizes: Vec<f64> = members(&fit.group, fit.groups).iter().map(|members| members.len() as f64).collect();
+    let of = |g: usize, h: usize| if g == h { sizes[g] * (sizes[g] - 1.0) / 2.0 } else { sizes[g] * sizes[h] };
+    (0..fit.groups).flat_map(|g| (0..fit.groups).map(move |h| (g, h))).map(|(g, h)| of(g, h)).collect()
 }
 
 /// By how much the way from each set to each other one is slower than those of the rest, `[set * sets + set]`; NaN
@@ -175,10 +186,7 @@ fn of_set(beyond: &[f64]) -> f64 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{
-        super::{folded::Folded, model::members},
-        *,
-    };
+    use super::{super::folded::Folded, *};
     use crate::analysis::drawn::square;
 
     /// Of `groups` groups of four hosts without noise: what goes from one group to another takes `way`.
@@ -189,7 +197,7 @@ pub(super) mod tests {
     }
 
     fn effects(fit: &Fit) -> Option<Vec<Effects>> {
-        groups(fit, &members(&fit.group, fit.groups)).map(|level| level.effects)
+        groups(fit, &members(&fit.group, fit.groups), &blocks(fit)).map(|level| level.effects)
     }
 
     #[test]

@@ -29,6 +29,9 @@ const MOST_PARTS: usize = 72;
 /// Parts whose difference exceeds its expectation by this many standard deviations are not joined.
 pub(super) const LIMIT: f64 = 6.0;
 
+/// Difference that need not be known exactly: such parts are not joined.
+const FAR: f64 = 4.0 * LIMIT;
+
 /// Least gain, as a sum of squares in units of noise, for which a host moves to another group.
 const LEAST_GAIN: f64 = 8.0;
 
@@ -196,12 +199,18 @@ fn distance(bands: &[Rows], i: usize, k: usize) -> f64 {
     if known > 0.0 { (sum / known).sqrt() } else { f64::INFINITY }
 }
 
-/// How unlikely it is that two parts have the same shape, in standard deviations.
+/// How unlikely it is that two parts have the same shape, in standard deviations; at least that, where it is [`FAR`].
 fn difference(all: &[Blocks], alive: &[usize], a: usize, b: usize) -> f64 {
     let (mut excess, mut degrees) = (0.0, 0.0);
     let (mut own, mut own_precision) = (0.0, 0.0);
+    let most_degrees = ((alive.len() - 1) * all.len()) as f64;
     let mut columns: Vec<(f64, f64, bool)> = Vec::with_capacity(alive.len());
     for blocks in all {
+        // What has been seen is enough, whatever the others say.
+        let at_least = (excess - most_degrees) / (2.0 * most_degrees).sqrt();
+        if at_least > FAR {
+            return at_least;
+        }
         let variance = blocks.noise * blocks.noise;
         columns.clear();
         let mut inner = [None; 2];
