@@ -120,7 +120,9 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
         .filter(|(_, evidence)| is_slow(evidence, threshold))
         .map(|(host, evidence)| of_evidence(Kind::Node, vec![host], evidence, fit.hosts(), fit.lengths.len()))
         .collect();
-    suspicions.extend(together(&fit, nodes));
+    // Hosts that are far from all others, which are alike, are one of two groups: that is nobody's fault.
+    let is_two_groups = |found: &Suspicion| found.kind == Kind::Group && fit.groups == 1 && known.is_none();
+    suspicions.extend(together(&fit, nodes).into_iter().filter(|found| !is_two_groups(found)));
     let mut is_known = vec![false; fit.hosts()];
     let known_hosts = suspicions.iter().filter(|found| found.kind == Kind::Node).flat_map(|found| &found.hosts);
     known_hosts.for_each(|host| is_known[*host] = true);
@@ -409,6 +411,20 @@ mod tests {
             let allowed = 0.01 * (1.0 + 0.5 * others as f64);
             assert!((0.75 * allowed..allowed).contains(&most), "{others} others: {most}");
         }
+    }
+
+    #[test]
+    fn of_two_leaves_that_are_too_small_to_be_found_neither_is_at_fault() {
+        let suspected = |seed: &u64| {
+            let mut rng = generator(*seed);
+            let leaf = leaves(&[3, 5], &mut rng);
+            let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.31 };
+            let of_length = |share: f64| square(8, |i, j| share * way(i, j) + 0.02 * normal(&mut rng));
+            let folded = Folded::of_logarithms(&[64, 1 << 12, 1 << 18], [1.0, 0.8, 0.07].map(of_length).into());
+            judge(folded, None, 0.99, Floors::OF_TIMES).suspicions.into_iter().map(|found| found.kind)
+        };
+        let found: Vec<Kind> = (0..40).flat_map(|seed| suspected(&seed)).collect();
+        assert_eq!(found, []);
     }
 
     #[test]
