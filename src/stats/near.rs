@@ -56,8 +56,8 @@ const WIDER: f32 = 4.0;
 /// Values from which the median of very many is guessed.
 const SAMPLE: usize = 4096;
 
-/// How many values are below those from `low` to `high`, and these, in `kept`. It does the same for every value, whether
-/// it is kept or not, because the processor could not foresee which are.
+/// How many values are below those from `low` to `high`, and these, in `kept`. It does the same for every value,
+/// whether it is kept or not, because the processor could not foresee which are.
 fn keep_within<'a>(values: &[f32], low: f32, high: f32, kept: &'a mut Vec<f32>) -> (usize, &'a mut [f32]) {
     if kept.len() <= values.len() {
         kept.resize(values.len() + 1, 0.0);

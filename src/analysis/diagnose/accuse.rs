@@ -414,17 +414,20 @@ mod tests {
     }
 
     #[test]
-    fn of_two_leaves_that_are_too_small_to_be_found_neither_is_at_fault() {
-        let suspected = |seed: &u64| {
-            let mut rng = generator(*seed);
-            let leaf = leaves(&[3, 5], &mut rng);
-            let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.31 };
-            let of_length = |share: f64| square(8, |i, j| share * way(i, j) + 0.02 * normal(&mut rng));
-            let folded = Folded::of_logarithms(&[64, 1 << 12, 1 << 18], [1.0, 0.8, 0.07].map(of_length).into());
-            judge(folded, None, 0.99, Floors::OF_TIMES).suspicions.into_iter().map(|found| found.kind)
-        };
-        let found: Vec<Kind> = (0..40).flat_map(|seed| suspected(&seed)).collect();
-        assert_eq!(found, []);
+    fn of_two_small_leaves_neither_is_at_fault() {
+        // What is far is as far at all lengths, or it is latency: then the leaves are too small to be found, often.
+        for shares in [[1.0, 1.0, 1.0], [1.0, 0.8, 0.07]] {
+            let suspected = |seed: u64| {
+                let mut rng = generator(seed);
+                let leaf = leaves(&[3, 5], &mut rng);
+                let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.3 };
+                let of_length = |share: f64| square(8, |i, j| share * way(i, j) + 0.02 * normal(&mut rng));
+                let folded = Folded::of_logarithms(&[64, 1 << 12, 1 << 18], shares.map(of_length).into());
+                judge(folded, None, 0.99, Floors::OF_TIMES).suspicions
+            };
+            let found: Vec<Suspicion> = (0..150).flat_map(suspected).collect();
+            assert!(found.is_empty(), "{found:?}");
+        }
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::stats::median_of;
 const NOT_ALIKE: f64 = 4.5;
 
 /// Finds pods; `None` where many pairs are missing, or where fewer than three have several groups. Parts of a pod whose
-/// groups are not alike, because one is slow, are near each other, and all others are far from them. `members` and `blocks`:
-/// of groups.
+/// groups are not alike, because one is slow, are near each other, and all others are far from them. `members` and
+/// `blocks`: of groups.
 pub fn find(fit: &Fit, members: &[Vec<usize>], blocks: &[Blocks]) -> Option<Level> {
     if fit.measured() < MOST_MISSING {
         return None;
