@@ -71,11 +71,11 @@ impl Folded {
             (shares.iter().any(|share| *share > STEADY), level(&mut scatter), split(&scatter))
         };
         let (mut folded, mut is_any_unsteady) = (Self::empty(run), false);
-        let mut usual = usual.iter();
         read_lengths(run, statistics, part, |length, (is_any, level, halves)| {
-            folded.push(length, level * usual.next().unwrap_or(&f64::NAN), halves);
+            folded.push(length, level, halves);
             is_any_unsteady |= is_any;
         })?;
+        folded.level.iter_mut().zip(usual).for_each(|(level, usual)| *level *= usual);
         Ok(is_any_unsteady.then_some(folded))
     }
 

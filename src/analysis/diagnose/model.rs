@@ -61,6 +61,8 @@ pub struct Fit {
     pub cells: Vec<Vec<usize>>,
     /// Partners for which both directions are there, `[length][host]`.
     pub side_cells: Vec<Vec<usize>>,
+    /// Share of the pairs that were measured, at the length at which most were.
+    pub measured: f64,
     /// Source and destination of pairs that were measured in this direction only, at any length.
     pub one_way: HashSet<(usize, usize)>,
 }
@@ -77,7 +79,7 @@ impl Fit {
             },
             None => sample::infer(&folded),
         };
-        let (lengths, hosts) = (folded.mean.len(), structure.group.len());
+        let (lengths, hosts, measured) = (folded.mean.len(), folded.hosts(), folded.measured());
         let groups = structure.group.iter().max().map_or(1, |last| last + 1);
         let Structure { group, patterns, is_determined, is_understood } = structure;
         let fit_mean = |length: usize, mean: Square| {
@@ -101,6 +103,7 @@ impl Fit {
             side_rest: Vec::new(),
             cells: Vec::new(),
             side_cells: Vec::new(),
+            measured,
             one_way,
         };
         for (common, side) in fitted {
@@ -126,6 +129,15 @@ impl Fit {
         fit
     }
 
+    /// For tests: of `groups` groups of four hosts without noise, where what goes from one group to another takes `way`.
+    #[cfg(test)]
+    pub fn of_ways(groups: usize, way: impl Fn(usize, usize) -> f64) -> Self {
+        let group: Vec<usize> = (0..4 * groups).map(|host| host % groups).collect();
+        let of_pair = |i: usize, j: usize| if group[i] == group[j] { 0.0 } else { way(group[i], group[j]) };
+        let logarithms = crate::analysis::drawn::square(4 * groups, of_pair);
+        Self::of(Folded::of_logarithms(&[8], vec![logarithms]), Some(&group))
+    }
+
     /// What a healthy pair of these hosts would take, `ln(time / level)`.
     pub fn usual(&self, length: usize, source: usize, destination: usize) -> f64 {
         let of = &self.lengths[length];
@@ -136,12 +148,6 @@ impl Fit {
     /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.group.len()
-    }
-
-    /// Share of the pairs of hosts that were measured at the first length.
-    pub fn measured(&self) -> f64 {
-        let hosts = self.hosts();
-        self.cells[0].iter().sum::<usize>() as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
     }
 
     /// The rest of one ordered pair: mean and difference together.

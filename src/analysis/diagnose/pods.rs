@@ -19,7 +19,7 @@ const NOT_ALIKE: f64 = 4.5;
 /// groups are not alike, because one is slow, are near each other, and all others are far from them. `members` and
 /// `blocks`: of groups.
 pub fn find(fit: &Fit, members: &[Vec<usize>], blocks: &[Blocks]) -> Option<Level> {
-    if fit.measured() < MOST_MISSING {
+    if fit.measured < MOST_MISSING {
         return None;
     }
     let mut pods = alike(fit, blocks);
@@ -82,7 +82,7 @@ fn between(blocks: &Blocks, groups: usize, sets: &[Vec<usize>]) -> Blocks {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{folded::Folded, model::members, uplinks::tests::fit},
+        super::{folded::Folded, model::members},
         *,
     };
     use crate::analysis::drawn::{generator, lose_pairs, square};
@@ -101,7 +101,7 @@ mod tests {
                 _ => 0.5,
             }
         };
-        let with = |bad: f64| pods_of(&fit(8, way(bad))).unwrap();
+        let with = |bad: f64| pods_of(&Fit::of_ways(8, way(bad))).unwrap();
         let slow = with(0.3);
         assert_eq!(slow.members.len(), 4);
         assert_eq!(slow.members[1], (0..32).filter(|host| [2, 3].contains(&(host % 8))).collect::<Vec<_>>());
@@ -128,13 +128,14 @@ mod tests {
 
     #[test]
     fn groups_that_are_all_equally_far_are_in_no_pods() {
-        assert!(pods_of(&fit(8, |_, _| 0.5)).is_none());
-        assert!(pods_of(&fit(4, |g, h| if g.min(h) == 0 { 0.8 } else { 0.5 })).is_none());
+        assert!(pods_of(&Fit::of_ways(8, |_, _| 0.5)).is_none());
+        assert!(pods_of(&Fit::of_ways(4, |g, h| if g.min(h) == 0 { 0.8 } else { 0.5 })).is_none());
         // Of two pods nobody can tell, and of two and the parts of a third.
         assert!(
-            pods_of(&fit(6, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 } + if g == 4 || h == 4 { 0.1 } else { 0.0 }))
-                .is_none()
+            pods_of(&Fit::of_ways(6, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 }
+                + if g == 4 || h == 4 { 0.1 } else { 0.0 }))
+            .is_none()
         );
-        assert!(pods_of(&fit(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).is_none());
+        assert!(pods_of(&Fit::of_ways(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).is_none());
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{
     evidence::Effects,
-    model::{Fit, LengthFit, members},
+    model::{Fit, LengthFit},
 };
 use crate::stats::median;
 
@@ -35,8 +35,8 @@ pub struct Level {
     pub members: Vec<Vec<usize>>,
     /// The set of every host, `[host]`; `None` of those in none.
     set: Vec<Option<usize>>,
-    /// By how much the way from each set to each other one is slower than those of the rest, `[length][set * sets +
-    /// set]`.
+    /// By how much the way from each set to each other one is slower than those of the rest,
+    /// `[length][set * sets + set]`.
     beyond: Vec<Vec<f64>>,
     /// Effects of sets, `[length]`.
     pub effects: Vec<Effects>,
@@ -140,26 +140,16 @@ pub fn error_of_difference(noise: f64, cells: f64, others: f64) -> f64 {
 
 /// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`.
 fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
-    let hosts = fit.hosts();
-    if fit.cells[length].iter().all(|cells| *cells == hosts - 1) {
-        return all_cells_of_blocks(fit);
+    let groups = fit.groups;
+    let mut cells = vec![0.0; groups * groups];
+    for (host, own) in fit.group.iter().enumerate() {
+        let cells = &mut cells[own * groups..][..groups];
+        let partners = fit.rest[length].row(host).iter().zip(&fit.group);
+        partners.for_each(|(rest, group)| cells[*group] += f64::from(u8::from(!rest.is_nan())));
     }
-    let mut cells = vec![0.0; fit.groups * fit.groups];
-    for (i, j, _) in fit.rest[length].upper_pairs() {
-        let (g, h) = (fit.group[i], fit.group[j]);
-        cells[g * fit.groups + h] += 1.0;
-        if g != h {
-            cells[h * fit.groups + g] += 1.0;
-        }
-    }
+    // Inside a group, both hosts of a pair have counted it.
+    (0..groups).for_each(|group| cells[group * groups + group] /= 2.0);
     cells
-}
-
-/// The same where all were.
-fn all_cells_of_blocks(fit: &Fit) -> Vec<f64> {
-    let sizes: Vec<f64> = members(&fit.group, fit.groups).iter().map(|members| members.len() as f64).collect();
-    let of = |g: usize, h: usize| if g == h { sizes[g] * (sizes[g] - 1.0) / 2.0 } else { sizes[g] * sizes[h] };
-    (0..fit.groups).flat_map(|g| (0..fit.groups).map(move |h| (g, h))).map(|(g, h)| of(g, h)).collect()
 }
 
 /// By how much the way from each set to each other one is slower than those of the rest, `[set * sets + set]`; NaN
@@ -185,16 +175,8 @@ fn of_set(beyond: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::{super::folded::Folded, *};
-    use crate::analysis::drawn::square;
-
-    /// Of `groups` groups of four hosts without noise: what goes from one group to another takes `way`.
-    pub fn fit(groups: usize, way: impl Fn(usize, usize) -> f64) -> Fit {
-        let group: Vec<usize> = (0..4 * groups).map(|host| host % groups).collect();
-        let logarithms = square(4 * groups, |i, j| if group[i] == group[j] { 0.0 } else { way(group[i], group[j]) });
-        Fit::of(Folded::of_logarithms(&[8], vec![logarithms]), Some(&group))
-    }
+mod tests {
+    use super::{super::model::members, *};
 
     fn effects(fit: &Fit) -> Option<Vec<Effects>> {
         groups(fit, &members(&fit.group, fit.groups), &blocks(fit)).map(|level| level.effects)
@@ -204,7 +186,7 @@ pub(super) mod tests {
     fn a_bad_uplink_is_that_of_one_group() {
         for groups in [3, 4, 8] {
             for bad in 0..groups {
-                let fit = fit(groups, |g, h| if g == bad || h == bad { 0.8 } else { 0.5 });
+                let fit = Fit::of_ways(groups, |g, h| if g == bad || h == bad { 0.8 } else { 0.5 });
                 let effects = &effects(&fit).unwrap()[0];
                 assert!((effects.common[bad] - 0.3).abs() < 1e-5, "{groups} groups: {:?}", effects.common);
                 let others = (0..groups).filter(|group| *group != bad);
@@ -217,14 +199,14 @@ pub(super) mod tests {
     #[test]
     fn of_many_groups_another_one_may_be_bad_as_well() {
         let is_bad = |group: usize| group == 1 || group == 4;
-        let fit = fit(8, |g, h| if is_bad(g) || is_bad(h) { 0.8 } else { 0.5 });
+        let fit = Fit::of_ways(8, |g, h| if is_bad(g) || is_bad(h) { 0.8 } else { 0.5 });
         let effects = &effects(&fit).unwrap()[0];
         assert!((0..8).all(|group| (effects.common[group] > 0.29) == is_bad(group)), "{:?}", effects.common);
     }
 
     #[test]
     fn an_uplink_that_is_bad_one_way_has_a_side() {
-        let fit = fit(4, |g, _| if g == 2 { 0.8 } else { 0.5 });
+        let fit = Fit::of_ways(4, |g, _| if g == 2 { 0.8 } else { 0.5 });
         let effects = &effects(&fit).unwrap()[0];
         assert!((effects.common[2] - 0.15).abs() < 1e-5 && (effects.side[2] - 0.15).abs() < 1e-5);
         assert!([0, 1, 3].iter().all(|group| effects.side[*group].abs() < 1e-5 && effects.common[*group] < 1e-5));
@@ -233,7 +215,7 @@ pub(super) mod tests {
     #[test]
     fn groups_that_are_equally_far_are_not_at_fault() {
         for groups in [3, 4, 8] {
-            let effects = &effects(&fit(groups, |_, _| 0.5)).unwrap()[0];
+            let effects = &effects(&Fit::of_ways(groups, |_, _| 0.5)).unwrap()[0];
             assert!(effects.common.iter().all(|effect| effect.abs() < 1e-5), "{:?}", effects.common);
         }
     }
@@ -241,36 +223,36 @@ pub(super) mod tests {
     #[test]
     fn a_near_neighbour_does_not_make_the_others_far() {
         // Two pods of two groups each.
-        let effects = &effects(&fit(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).unwrap()[0];
+        let effects = &effects(&Fit::of_ways(4, |g, h| if g / 2 == h / 2 { 0.2 } else { 0.5 })).unwrap()[0];
         assert!(effects.common.iter().all(|effect| *effect < 1e-5), "{:?}", effects.common);
     }
 
     #[test]
     fn of_two_groups_nobody_can_tell() {
-        assert!(effects(&fit(2, |_, _| 0.5)).is_none());
-        assert!(effects(&fit(1, |_, _| 0.5)).is_none());
+        assert!(effects(&Fit::of_ways(2, |_, _| 0.5)).is_none());
+        assert!(effects(&Fit::of_ways(1, |_, _| 0.5)).is_none());
     }
 
     #[test]
     fn two_parts_of_one_group_are_no_way_to_compare_with() {
         // Groups 1 and 2 are one in truth: group 0 is only as far from them as it is.
-        let effects = &effects(&fit(3, |g, h| if g.min(h) == 0 { 0.5 } else { 0.0 })).unwrap()[0];
+        let effects = &effects(&Fit::of_ways(3, |g, h| if g.min(h) == 0 { 0.5 } else { 0.0 })).unwrap()[0];
         assert!(effects.common.iter().all(|effect| *effect < 1e-5), "{:?}", effects.common);
     }
 
     #[test]
     fn of_many_groups_several_may_be_slow() {
         let slow = |group: usize| [0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.6, 0.0][group];
-        let fit_of_many = fit(8, |g, h| 0.5 + slow(g) + slow(h));
+        let fit_of_many = Fit::of_ways(8, |g, h| 0.5 + slow(g) + slow(h));
         let polished = polished(&fit_of_many).unwrap();
         assert_eq!(polished.len(), 1);
         assert!((0..8).all(|group| (polished[0][group] - slow(group)).abs() < 1e-3), "{polished:?}");
-        assert!(super::polished(&fit(7, |_, _| 0.5)).is_none());
+        assert!(super::polished(&Fit::of_ways(7, |_, _| 0.5)).is_none());
     }
 
     #[test]
     fn errors_are_smaller_the_more_cells_there_are_but_groups_differ() {
-        let (few, many) = (fit(3, |_, _| 0.5), fit(8, |_, _| 0.5));
+        let (few, many) = (Fit::of_ways(3, |_, _| 0.5), Fit::of_ways(8, |_, _| 0.5));
         let error = |fit: &Fit| effects(fit).unwrap()[0].common_error[0];
         assert!(error(&many) < error(&few) && error(&many) >= USUAL_DIFFERENCE);
     }
