@@ -56,10 +56,9 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         bands = bands_given(&group);
     }
     let mut group = groups::absorb(&bands, &group);
-    if cells >= MOST_MISSING && folded.hosts() <= MOST_HOSTS_TO_MOVE {
+    if cells >= MOST_MISSING {
         group = joined_to_pairs(&bands, group);
-    }
-    if cells < MOST_MISSING {
+    } else {
         let mut bands = bands_given(&group);
         bands.iter_mut().for_each(|band| without_common(band, &group));
         let all = groups::candidates(&bands).into_iter().chain([everybody.clone(), group.clone()]);
@@ -175,33 +174,33 @@ fn cost(bands: &[Band], group: &[usize]) -> f64 {
     bands.iter().map(of_band).sum()
 }
 
-/// Moves hosts into groups of two where that explains a run much better. Two cells of a host are few, so that shapes do
-/// not say that it belongs there; but a host that is left out looks slow toward those that it was left with, and is
-/// faster toward the two than any fault would make it.
-fn joined_to_pairs(bands: &[Band], mut group: Vec<usize>) -> Vec<usize> {
+/// Moves hosts into groups of two where that explains a run of few hosts, and much better. Two cells of a host are few,
+/// so that shapes do not say that it belongs there; but a host that is left out looks slow toward those that it was left
+/// with, and is faster toward the two than any fault would make it.
+fn joined_to_pairs(bands: &[Band], group: Vec<usize>) -> Vec<usize> {
     let hosts = group.len();
-    loop {
-        let groups = group.iter().max().map_or(1, |last| last + 1);
-        let pairs: Vec<usize> = members(&group, groups)
-            .iter()
-            .enumerate()
-            .filter(|(_, hosts)| hosts.len() == 2)
-            .map(|(pair, _)| pair)
-            .collect();
-        let moves = (0..hosts).flat_map(|host| pairs.iter().map(move |pair| (host, *pair)));
-        let moved = moves.filter(|(host, pair)| group[*host] != *pair).map(|(host, pair)| {
-            let mut moved = group.clone();
-            moved[host] = pair;
-            (cost(bands, &moved), moved)
-        });
-        let Some((least, best)) = moved.min_by(|a, b| a.0.total_cmp(&b.0)) else { return group };
-        let cells = (hosts * (hosts - 1) / 2) as f64;
-        let is_explained = least < MOST_COST * (2 * bands.len()) as f64;
-        if !is_explained || cells * (cost(bands, &group) - least) < LEAST_GAIN {
-            return group;
-        }
-        group = groups::by_size(&best);
+    if hosts > MOST_HOSTS_TO_MOVE {
+        return group;
     }
+    let cells = (hosts * (hosts - 1) / 2) as f64;
+    let (mut least, mut moved) = (cost(bands, &group), group.clone());
+    loop {
+        let sizes = |group: &usize| moved.iter().filter(|other| *other == group).count();
+        let pairs: Vec<usize> = (0..hosts).filter(|group| sizes(group) == 2).collect();
+        let moves = (0..hosts).flat_map(|host| pairs.iter().map(move |pair| (host, *pair)));
+        let tried = moves.filter(|(host, pair)| moved[*host] != *pair).map(|(host, pair)| {
+            let mut next = moved.clone();
+            next[host] = pair;
+            let next = groups::by_size(&next);
+            (cost(bands, &next), next)
+        });
+        match tried.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((next, better)) if cells * (least - next) >= LEAST_GAIN => (least, moved) = (next, better),
+            _ => break,
+        }
+    }
+    // Where groups are not what the network is made of, they explain nothing wherever hosts go.
+    if least < MOST_COST * (2 * bands.len()) as f64 { moved } else { group }
 }
 
 /// Middle error of groups that were fitted to a band's first square in predicting its second one.
