@@ -5,11 +5,13 @@
 //!
 //! ```text
 //! run -> ranks (compared with those beside them) -> folded (hosts, logarithms) -> model (structure, effects, rests)
-//!     -> accuse (groups, hosts, links beyond chance) -> findings (symptom, size, cells that agree, re-tests)
+//!     -> accuse (pods, groups, hosts, links beyond chance) -> judgement (how much, which cells agree)
+//!     -> findings (symptom, size in seconds, re-tests)
 //! ```
 //!
 //! * [`folded`], [`model`], [`evidence`]: what the numbers say;
-//! * [`accuse`]: who is to blame for it; the same for times, for their scatter, and for differences of two runs.
+//! * [`accuse`], [`judgement`]: who is to blame for it; the same for times, for their scatter, and for differences of
+//!   two runs. A new kind of fault is a file beside `links` and `pods`, and its place in [`accuse::judge`].
 //!
 //! Time: in proportion to the number of cells. What needs all pairs of hosts again and again, the search for structure
 //! (`sample`) and all steps of the decomposition but the last (`middles`), looks at some of the cells where there are
