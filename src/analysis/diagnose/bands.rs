@@ -103,14 +103,26 @@ fn clipped_scatter(values: &mut [f64]) -> f64 {
     (squares / values.len().max(1) as f64).sqrt()
 }
 
-/// The mean of one or two values, else of those nearer to the middle.
+/// The mean of one to three values, else of those nearer to the middle, without a quarter at either end.
 pub(super) fn middle_of_few(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
     scratch.extend(values.filter(|value| !value.is_nan()));
-    scratch.sort_unstable_by(f64::total_cmp);
-    let cut = scratch.len() / 4;
-    let kept = &scratch[cut..scratch.len() - cut];
-    if kept.is_empty() { f64::NAN } else { kept.iter().sum::<f64>() / kept.len() as f64 }
+    let count = scratch.len();
+    let sum: f64 = scratch.iter().sum();
+    match count {
+        0..4 => sum / count as f64,
+        // A quarter is one value: nothing needs to be sorted for that.
+        4..8 => {
+            let least = scratch.iter().copied().fold(f64::INFINITY, f64::min);
+            let largest = scratch.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            (sum - least - largest) / (count - 2) as f64
+        }
+        _ => {
+            scratch.sort_unstable_by(f64::total_cmp);
+            let cut = count / 4;
+            scratch[cut..count - cut].iter().sum::<f64>() / (count - 2 * cut) as f64
+        }
+    }
 }
 
 /// Share of a row's cells that may be wild.

@@ -11,6 +11,8 @@ pub(super) struct Blocks {
     pub noise: f64,
     /// `[part * count + part]`; only where the first part is not the larger number.
     cells: Vec<Vec<f32>>,
+    /// How many they are, `[part * count + part]`.
+    number: Vec<f64>,
     /// `[part * count + part]`.
     middle: Vec<f64>,
 }
@@ -18,8 +20,8 @@ pub(super) struct Blocks {
 impl Blocks {
     pub fn of(square: &Square, noise: f64, label: &[usize]) -> Self {
         let count = label.iter().max().map_or(0, |last| last + 1);
-        let mut blocks =
-            Self { count, noise, cells: vec![Vec::new(); count * count], middle: vec![f64::NAN; count * count] };
+        let (cells, number) = (vec![Vec::new(); count * count], vec![0.0; count * count]);
+        let mut blocks = Self { count, noise, cells, number, middle: vec![f64::NAN; count * count] };
         for (i, j, value) in square.upper_pairs() {
             let (g, h) = (label[i].min(label[j]), label[i].max(label[j]));
             blocks.cells[g * count + h].push(value as f32);
@@ -31,18 +33,17 @@ impl Blocks {
     }
 
     fn update(&mut self, g: usize, h: usize) {
-        let place = g.min(h) * self.count + g.max(h);
-        let middle = middle(&self.cells[place], self.noise);
-        self.middle[g * self.count + h] = middle;
-        self.middle[h * self.count + g] = middle;
+        let cells = &mut self.cells[g.min(h) * self.count + g.max(h)];
+        let (middle, number) = (middle(cells, self.noise), cells.len() as f64);
+        for place in [g * self.count + h, h * self.count + g] {
+            (self.middle[place], self.number[place]) = (middle, number);
+        }
     }
 
-    pub fn cells(&self, g: usize, h: usize) -> f64 {
-        self.cells[g.min(h) * self.count + g.max(h)].len() as f64
-    }
-
-    pub fn middle(&self, g: usize, h: usize) -> f64 {
-        self.middle[g * self.count + h]
+    /// Middles toward every part, and numbers of cells, `[part]`.
+    pub fn row(&self, part: usize) -> (&[f64], &[f64]) {
+        let of_part = part * self.count..(part + 1) * self.count;
+        (&self.middle[of_part.clone()], &self.number[of_part])
     }
 
     /// Makes `b` a part of `a`; `alive` are all parts that there are.
@@ -57,20 +58,25 @@ impl Blocks {
     }
 }
 
-/// Mean of values after wild ones were taken back to three times the noise; NaN if there are none.
-pub(super) fn middle(values: &[f32], noise: f64) -> f64 {
+/// Mean of values after wild ones were taken back to three times the noise; NaN if there are none. They are reordered.
+pub(super) fn middle(values: &mut [f32], noise: f64) -> f64 {
     let count = values.len() as f64;
     if values.len() < 3 {
         return values.iter().copied().map(f64::from).sum::<f64>() / count;
     }
-    let mut sorted = values.to_vec();
     let place = values.len() / 2;
-    let centre = f64::from(*sorted.select_nth_unstable_by(place, f32::total_cmp).1);
+    let centre = f64::from(*values.select_nth_unstable_by(place, f32::total_cmp).1);
     values.iter().map(|value| f64::from(*value).clamp(centre - 3.0 * noise, centre + 3.0 * noise)).sum::<f64>() / count
 }
 
 /// By how much the values of two parts may differ for no reason of structure: standard deviation, `ln(ratio)`.
 pub(super) const LEAST_DIFFERENCE: f64 = 0.01;
+
+/// Weight of the difference of the means of so many cells with this variance: one over its own variance.
+pub(super) fn weight(variance: f64, cells: f64, others: f64) -> f64 {
+    let both = cells * others;
+    both / (variance * (cells + others) + LEAST_DIFFERENCE * LEAST_DIFFERENCE * both)
+}
 
 /// Largest share of a column of two cells or less in a sum of squares: one wild cell must not decide.
 pub(super) const MOST_OF_FEW: f64 = 2.0;
@@ -78,13 +84,18 @@ pub(super) const MOST_OF_FEW: f64 = 2.0;
 /// Sum of squared differences of two shapes in units of noise. Each column has a difference, its weight, and whether it
 /// rests on few cells: then it has no say in where the others are, unless there is nothing else.
 pub(super) fn misfit(columns: &[(f64, f64, bool)]) -> f64 {
-    let has_many = columns.iter().any(|(_, _, is_few)| !is_few);
-    let counted = || columns.iter().filter(|(_, _, is_few)| !has_many || !is_few);
-    let total: f64 = counted().map(|(_, weight, _)| weight).sum();
-    if total == 0.0 {
-        return 0.0;
+    let ((mut weight_of_few, mut sum_of_few), (mut weight_of_many, mut sum_of_many)) = ((0.0, 0.0), (0.0, 0.0));
+    for &(value, weight, is_few) in columns {
+        let few = if is_few { weight } else { 0.0 };
+        let many = weight - few;
+        (weight_of_few, sum_of_few) = (weight_of_few + few, sum_of_few + few * value);
+        (weight_of_many, sum_of_many) = (weight_of_many + many, sum_of_many + many * value);
     }
-    let shift = counted().map(|(value, weight, _)| value * weight).sum::<f64>() / total;
+    let shift = match weight_of_many > 0.0 {
+        true => sum_of_many / weight_of_many,
+        false if weight_of_few > 0.0 => sum_of_few / weight_of_few,
+        false => return 0.0,
+    };
     let squares = columns.iter().map(|&(value, weight, is_few)| {
         let square = weight * (value - shift).powi(2);
         if is_few { square.min(MOST_OF_FEW) } else { square }
@@ -106,29 +117,45 @@ pub(super) fn all_blocks<'a>(squares: &[(&'a Square, f64)], label: &[usize]) -> 
 /// units of noise. `label`: the group of every column; `own`: the group whose blocks have these cells, if any.
 pub(super) fn add_misfit(row: &[f32], blocks: &Blocks, label: &[usize], own: Option<usize>, cost: &mut [f64]) {
     let count = blocks.count;
-    let mut cells: Vec<Vec<f32>> = vec![Vec::new(); count];
-    for (other, value) in row.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-        cells[label[other]].push(*value);
-    }
-    let middles: Vec<(f64, f64)> =
-        cells.iter().map(|cells| (middle(cells, blocks.noise), cells.len() as f64)).collect();
+    let of_host = toward_parts(row, label, blocks);
+    let variance = blocks.noise * blocks.noise;
     let mut columns: Vec<(f64, f64, bool)> = Vec::with_capacity(count);
     for (group, cost) in cost.iter_mut().enumerate() {
+        let (middles, numbers) = blocks.row(group);
+        let known = middles.iter().zip(numbers);
         columns.clear();
-        columns.extend((0..count).filter_map(|c| {
-            let (value, cells) = middles[c];
+        columns.extend(of_host.iter().zip(known).filter_map(|(&(value, cells), (middle, number))| {
             // The host's own cells are no evidence for their own block.
-            let others = blocks.cells(group, c) - if own == Some(group) { cells } else { 0.0 };
+            let (others, share) = match own == Some(group) {
+                true => (number - cells, (number - cells) / number),
+                false => (*number, 1.0),
+            };
             if cells == 0.0 || others < 1.0 {
                 return None;
             }
-            let share = others / blocks.cells(group, c);
-            let variance = blocks.noise * blocks.noise * (1.0 / cells + 1.0 / others);
-            let weight = 1.0 / (variance + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
-            Some(((value - blocks.middle(group, c)) / share, weight, cells.min(others) < 3.0))
+            Some(((value - middle) / share, weight(variance, cells, others), cells.min(others) < 3.0))
         }));
         *cost += misfit(&columns);
     }
+}
+
+/// Middle of a host's row toward each part, and the number of its cells there, `[part]`.
+fn toward_parts(row: &[f32], label: &[usize], blocks: &Blocks) -> Vec<(f64, f64)> {
+    let known = || row.iter().zip(label).filter(|(value, _)| !value.is_nan());
+    // Sorted by part: where each one ends, and then, when all its cells are in their places, where it begins.
+    let mut ends = vec![0; blocks.count + 1];
+    known().for_each(|(_, part)| ends[*part] += 1);
+    (0..blocks.count).for_each(|part| ends[part + 1] += ends[part]);
+    let mut cells = vec![0.0; ends[blocks.count]];
+    for (value, part) in known() {
+        ends[*part] -= 1;
+        cells[ends[*part]] = *value;
+    }
+    let of_part = |bounds: &[usize]| {
+        let cells = &mut cells[bounds[0]..bounds[1]];
+        (middle(cells, blocks.noise), cells.len() as f64)
+    };
+    ends.windows(2).map(of_part).collect()
 }
 
 #[cfg(test)]
@@ -138,12 +165,12 @@ mod tests {
 
     #[test]
     fn a_middle_is_a_mean_that_wild_values_cannot_move() {
-        assert_eq!(middle(&[1.0, 2.0], 0.1), 1.5);
-        assert_eq!(middle(&[1.0, 2.0, 3.0], 10.0), 2.0);
+        assert_eq!(middle(&mut [1.0, 2.0], 0.1), 1.5);
+        assert_eq!(middle(&mut [1.0, 2.0, 3.0], 10.0), 2.0);
         // The wild one is taken back to three times the noise above the median.
-        let values = [0.0, 0.0, 0.0, 0.0, 1e9];
-        assert!((middle(&values, 0.1) - 0.3 / 5.0).abs() < 1e-9);
-        assert!(middle(&[], 0.1).is_nan());
+        let mut values = [0.0, 0.0, 0.0, 0.0, 1e9];
+        assert!((middle(&mut values, 0.1) - 0.3 / 5.0).abs() < 1e-9);
+        assert!(middle(&mut [], 0.1).is_nan());
     }
 
     #[test]
@@ -152,9 +179,9 @@ mod tests {
         let mut square = symmetric(5, |i, j| [[1.0, 5.0], [5.0, 3.0]][label[i]][label[j]]);
         square.set(0, 2, f64::NAN);
         let blocks = Blocks::of(&square, 0.1, &label);
-        assert_eq!((blocks.count, blocks.cells(0, 0), blocks.cells(0, 1), blocks.cells(1, 1)), (2, 1.0, 5.0, 3.0));
-        assert_eq!((blocks.cells(1, 0), blocks.middle(1, 0)), (5.0, blocks.middle(0, 1)));
-        assert_eq!((blocks.middle(0, 0), blocks.middle(0, 1), blocks.middle(1, 1)), (1.0, 5.0, 3.0));
+        assert_eq!(blocks.count, 2);
+        assert_eq!(blocks.row(0), (&[1.0, 5.0][..], &[1.0, 5.0][..]));
+        assert_eq!(blocks.row(1), (&[5.0, 3.0][..], &[5.0, 3.0][..]));
     }
 
     #[test]
@@ -166,8 +193,9 @@ mod tests {
         joined.join(&[0, 1, 3], 3, 1);
         let whole = Blocks::of(&square, 1.0, &[0, 0, 1, 1, 0, 0, 1, 1, 1]);
         for ((a, b), (g, h)) in [((0, 0), (0, 0)), ((0, 3), (0, 1)), ((3, 3), (1, 1))] {
-            assert_eq!(joined.cells(a, b), whole.cells(g, h));
-            assert!((joined.middle(a, b) - whole.middle(g, h)).abs() < 1e-9);
+            let ((middle, cells), (expected, expected_cells)) = (joined.row(a), whole.row(g));
+            assert_eq!(cells[b], expected_cells[h]);
+            assert!((middle[b] - expected[h]).abs() < 1e-9);
         }
     }
 

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::{
     Band,
-    blocks::{Blocks, LEAST_DIFFERENCE, MOST_OF_FEW, add_misfit, all_blocks, misfit, squares},
+    blocks::{Blocks, MOST_OF_FEW, add_misfit, all_blocks, misfit, squares, weight},
     by_size,
     spectral::{self, Judge},
 };
@@ -214,11 +214,12 @@ fn difference(all: &[Blocks], alive: &[usize], a: usize, b: usize) -> f64 {
         let variance = blocks.noise * blocks.noise;
         columns.clear();
         let mut inner = [None; 2];
+        let ((middle, cells), (other_middle, other_cells)) = (blocks.row(a), blocks.row(b));
         for &c in alive {
-            let (left, right) = (blocks.cells(a, c), blocks.cells(b, c));
+            let (left, right) = (cells[c], other_cells[c]);
             if left > 0.0 && right > 0.0 {
-                let weight = 1.0 / (variance * (1.0 / left + 1.0 / right) + LEAST_DIFFERENCE * LEAST_DIFFERENCE);
-                let value = blocks.middle(a, c) - blocks.middle(b, c);
+                let weight = weight(variance, left, right);
+                let value = middle[c] - other_middle[c];
                 let is_few = left.min(right) < 3.0;
                 columns.push((value, weight, is_few));
                 let limit = if is_few { (MOST_OF_FEW / weight).sqrt() } else { f64::INFINITY };

@@ -101,7 +101,7 @@ fn contrast_of(bands: &[Band], pool: &[usize], sides: &[bool]) -> f64 {
             continue;
         }
         let error = band.noise * (1.0 / within.len() as f64 + 1.0 / between.len() as f64).sqrt();
-        total += (middle(&between, band.noise) - middle(&within, band.noise)) / error.hypot(LEAST_DIFFERENCE);
+        total += (middle(&mut between, band.noise) - middle(&mut within, band.noise)) / error.hypot(LEAST_DIFFERENCE);
     }
     total / (bands.len() as f64).sqrt()
 }
