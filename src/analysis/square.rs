@@ -42,6 +42,11 @@ impl Square {
         self.row(row).iter().map(|value| u32::from(!value.is_nan())).sum::<u32>() as usize
     }
 
+    /// The same of every row, `[row]`.
+    pub fn cells(&self) -> Vec<usize> {
+        (0..self.side).map(|row| self.present(row)).collect()
+    }
+
     /// Subtracts another square.
     pub fn subtract(&mut self, other: &Self) {
         self.values.iter_mut().zip(&other.values).for_each(|(value, other)| *value -= other);

@@ -9,7 +9,7 @@ mod near;
 mod robust;
 
 pub use interval::MedianInterval;
-pub use near::{median_near, median_of_many, median_of_singles};
+pub use near::Singles;
 pub use robust::{median_of, scatter, scatter_about_zero};
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};

@@ -99,7 +99,7 @@ pub(super) fn of_times(run: &dyn Run, folded: &Folded, judgement: &Judgement) ->
     Ok(found)
 }
 
-/// Adds hosts whose samples scatter although their medians are usual. `scatter`: as [`Folded::read_scatter`] gives it.
+/// Adds hosts whose samples scatter although their medians are usual. `scatter`: of a [`super::scatter::Panel`].
 pub(super) fn add_jitter(mode: Mode, scatter: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
     for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind == Kind::Node) {
         let name = &scatter.names[suspicion.hosts[0]];

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     analysis::square::Square,
     record::{BoxError, Run, Statistic},
-    stats::{median, median_of_many},
+    stats::{Singles, median},
     units::{Bytes, Hosts, Rank},
 };
 
@@ -24,7 +24,7 @@ pub struct Folded {
     pub names: Vec<String>,
     /// Message lengths, ascending.
     pub lengths: Vec<Bytes>,
-    /// Median over all pairs of hosts, seconds, `[length]`.
+    /// Median over all pairs of hosts, of very many over some, seconds, `[length]`.
     pub level: Vec<f64>,
     /// What both directions of a pair have in common: the mean of their `ln(time / level)`; symmetric; `[length]`.
     pub mean: Vec<Square>,
@@ -44,65 +44,30 @@ impl Folded {
     /// Of a statistic of `run`, without the ranks for which `is_left_out` (their hosts keep the others).
     pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
         let hosts = &run.header().hosts;
-        let part = |[values]: [&[f64]; 1]| {
-            let mut logarithms = fold(values, hosts, is_left_out);
-            let level = level(&mut logarithms);
-            (level, split(&logarithms))
-        };
-        let mut folded = Self::empty(run);
-        read_lengths(run, [statistic], part, |length, (level, halves)| folded.push(length, level, halves))?;
+        let mut folded = Self::empty(hosts.names().to_vec());
+        let part = |[values]: [&[f64]; 1]| Part::of(|pair| values[pair], hosts, &all(hosts), is_left_out);
+        read_lengths(run, [statistic], part, |length, part| folded.push(length, part))?;
         Ok(folded)
     }
 
-    /// Of the scatter of samples: deviation in units of the median, its logarithm, with what a steady pair may have.
-    /// Its level is in seconds at the `usual` times, `[length]`. `None` where the run has no deviations or no pair has
-    /// more than what is steady.
-    pub fn read_scatter(run: &dyn Run, usual: &[f64], is_left_out: &[bool]) -> Result<Option<Self>, BoxError> {
-        let statistics = [Statistic::Deviation, Statistic::Median];
-        if !statistics.iter().all(|statistic| run.statistics().contains(statistic)) {
-            return Ok(None);
-        }
-        let hosts = &run.header().hosts;
-        let part = |[deviations, times]: [&[f64]; 2]| {
-            let share =
-                |(deviation, time): (&f64, &f64)| if *time > 0.0 { (deviation / time).max(STEADY) } else { 0.0 };
-            let shares: Vec<f64> = deviations.iter().zip(times).map(share).collect();
-            let mut scatter = fold(&shares, hosts, is_left_out);
-            (shares.iter().any(|share| *share > STEADY), level(&mut scatter), split(&scatter))
-        };
-        let (mut folded, mut is_any_unsteady) = (Self::empty(run), false);
-        read_lengths(run, statistics, part, |length, (is_any, level, halves)| {
-            folded.push(length, level, halves);
-            is_any_unsteady |= is_any;
-        })?;
-        folded.level.iter_mut().zip(usual).for_each(|(level, usual)| *level *= usual);
-        Ok(is_any_unsteady.then_some(folded))
-    }
-
-    fn empty(run: &dyn Run) -> Self {
-        let names = run.header().hosts.names().to_vec();
+    /// Of these hosts, without any length.
+    pub(super) fn empty(names: Vec<String>) -> Self {
         Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] }
     }
 
-    fn push(&mut self, length: Bytes, level: f64, halves: Halves) {
+    /// Adds a length.
+    pub(super) fn push(&mut self, length: Bytes, part: Part) {
         self.lengths.push(length);
-        self.level.push(level);
-        self.mean.push(halves.mean);
-        self.half.push(halves.half);
-        self.one_way.push(halves.one_way);
+        self.level.push(part.level);
+        self.mean.push(part.halves.mean);
+        self.half.push(part.halves.half);
+        self.one_way.push(part.halves.one_way);
     }
 
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they
     /// share no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
-        let mut relative = Self {
-            names: self.names.clone(),
-            lengths: vec![],
-            level: vec![],
-            mean: vec![],
-            half: vec![],
-            one_way: vec![],
-        };
+        let mut relative = Self::empty(self.names.clone());
         for (index, length) in self.lengths.iter().enumerate() {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
@@ -128,7 +93,7 @@ impl Folded {
     /// Share of the pairs that were measured, at the length at which most were.
     pub fn measured(&self) -> f64 {
         let hosts = self.hosts();
-        let cells = self.mean.iter().map(|mean| (0..hosts).map(|host| mean.present(host)).sum::<usize>());
+        let cells = self.mean.par_iter().map(|mean| mean.cells().iter().sum::<usize>());
         cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
     }
 
@@ -155,11 +120,8 @@ impl Folded {
     pub fn of_logarithms(lengths: &[u64], logarithms: Vec<Square>) -> Self {
         let hosts = logarithms[0].side();
         let names = (0..hosts).map(|host| format!("node{host}")).collect();
-        let mut folded = Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] };
-        for (length, mut square) in lengths.iter().zip(logarithms) {
-            let middle = level(&mut square);
-            folded.push(Bytes(*length), middle, split(&square));
-        }
+        let mut folded = Self::empty(names);
+        lengths.iter().zip(logarithms).for_each(|(length, square)| folded.push(Bytes(*length), Part::split(square)));
         folded
     }
 
@@ -170,12 +132,30 @@ impl Folded {
     }
 }
 
-/// Deviation of the samples of a steady pair, as a share of its median: hosts that differ by less are alike as well.
-const STEADY: f64 = 0.03;
+/// One length.
+pub(super) struct Part {
+    /// As in [`Folded`].
+    pub level: f64,
+    /// What both directions have in common, and what tells them apart.
+    pub halves: Halves,
+}
+
+impl Part {
+    /// Of the hosts with these numbers, by the values of ordered pairs of ranks, `value(source * ranks + destination)`.
+    pub fn of(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is_left_out: &[bool]) -> Self {
+        Self::split(fold(value, hosts, chosen, is_left_out))
+    }
+
+    /// Of the logarithms of ordered pairs of hosts.
+    fn split(logarithms: Square) -> Self {
+        let middle = middle(&logarithms);
+        Self { level: f64::from(middle).exp(), halves: split(&logarithms, middle) }
+    }
+}
 
 /// Reads some statistics length by length; `work` is done on a length while the next one is read, `take` gets what
 /// comes of it, in order.
-fn read_lengths<const N: usize, T: Send>(
+pub(super) fn read_lengths<const N: usize, T: Send>(
     run: &dyn Run,
     statistics: [Statistic; N],
     work: impl Fn([&[f64]; N]) -> T + Sync,
@@ -202,27 +182,35 @@ fn read_lengths<const N: usize, T: Send>(
     Ok(())
 }
 
-/// `ln(time)` of every ordered pair of hosts: the middle one of the pairs of their ranks.
-fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> Square {
-    let (ranks, count) = (hosts.ranks(), hosts.count());
-    let mut square = Square::missing(count);
-    if ranks == count && !is_left_out.contains(&true) && (0..count).all(|host| hosts.ranks_of(host) == [host]) {
-        square.rows_mut().with_min_len(ROWS).enumerate().for_each(|(source, row)| {
-            logarithms::of_times(&values[source * ranks..][..ranks], row);
-            row[source] = f32::NAN;
+/// The numbers of all hosts.
+pub(super) fn all(hosts: &Hosts) -> Vec<usize> {
+    (0..hosts.count()).collect()
+}
+
+/// `ln(value)` of every ordered pair of the chosen hosts: the middle one of the pairs of their ranks.
+fn fold(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is_left_out: &[bool]) -> Square {
+    let ranks = hosts.ranks();
+    if !is_left_out.contains(&true) && all(hosts).iter().all(|&host| hosts.ranks_of(host) == [host]) {
+        let mut square = Square::zero(chosen.len());
+        square.rows_mut().with_min_len(ROWS).zip(chosen).enumerate().for_each(|(own, (row, source))| {
+            let values = chosen.iter().map(|destination| value(source * ranks + destination));
+            row.iter_mut().zip(values).for_each(|(cell, value)| *cell = value as f32);
+            logarithms::of_times(row);
+            row[own] = f32::NAN;
         });
         return square;
     }
+    let mut square = Square::missing(chosen.len());
     let is_there = |rank: &&Rank| !is_left_out[**rank];
-    square.rows_mut().enumerate().for_each(|(source, row)| {
+    square.rows_mut().zip(chosen).for_each(|(row, &source)| {
         let mut cells = Vec::new();
-        for (destination, value) in row.iter_mut().enumerate().filter(|(destination, _)| *destination != source) {
+        for (cell, &destination) in row.iter_mut().zip(chosen).filter(|(_, destination)| **destination != source) {
             cells.clear();
             for &from in hosts.ranks_of(source).iter().filter(is_there) {
-                let times = hosts.ranks_of(destination).iter().filter(is_there).map(|&to| values[from * ranks + to]);
+                let times = hosts.ranks_of(destination).iter().filter(is_there).map(|&to| value(from * ranks + to));
                 cells.extend(times.filter(|time| *time > 0.0 && time.is_finite()).map(f64::ln));
             }
-            *value = if cells.len() == 1 { cells[0] as f32 } else { median(&mut cells) as f32 };
+            *cell = if cells.len() == 1 { cells[0] as f32 } else { median(&mut cells) as f32 };
         }
     });
     square
@@ -231,14 +219,15 @@ fn fold(values: &[f64], hosts: &Hosts, is_left_out: &[bool]) -> Square {
 /// Rows that are worth a task of their own.
 const ROWS: usize = 32;
 
-/// The median time, whose logarithm is taken from those of all times; NaN where there is none.
-fn level(logarithms: &mut Square) -> f64 {
-    let middle = median_of_many(logarithms.values(), &mut Vec::new());
-    if !middle.is_nan() {
-        logarithms.rows_mut().with_min_len(ROWS).for_each(|row| row.iter_mut().for_each(|value| *value -= middle));
-    }
-    f64::from(middle).exp()
+/// The middle of all logarithms, of very many of some of them; NaN where there is none.
+fn middle(logarithms: &Square) -> f32 {
+    // Of a row, other columns than of the next one: an odd number divides few numbers of hosts.
+    let step = (logarithms.values().len() / ENOUGH_FOR_LEVEL) | 1;
+    Singles::default().of(logarithms.values().chunks(step).map(|values| values[0])).median()
 }
+
+/// Values whose middle is that of all to a hundredth of their scatter.
+const ENOUGH_FOR_LEVEL: usize = 65_536;
 
 #[cfg(test)]
 mod tests {
@@ -252,8 +241,7 @@ mod tests {
 
     const EVERYBODY: [bool; 6] = [false; 6];
 
-    /// Six ranks, two on each of three hosts in turn; `seconds(length, source, destination)`, with a deviation of a
-    /// tenth.
+    /// Six ranks, two on each of three hosts in turn; `seconds(length, source, destination)`.
     fn run(lengths: &[u64], seconds: impl Fn(usize, usize, usize) -> f64) -> MemoryRun {
         let hosts = Hosts::new(["a", "b", "c", "a", "b", "c"]);
         let plan = Plan::all(&Config::default(), &hosts).unwrap().remove(0);
@@ -262,10 +250,7 @@ mod tests {
             let cell = |place: usize| match seconds(index, place / 6, place % 6) {
                 _ if place / 6 == place % 6 => Cell::zero(),
                 time if time.is_nan() => Cell::missing(State::TimedOut),
-                median => {
-                    let summary = Summary { deviation: 0.1 * median, median, ..Summary::of(&mut [median]) };
-                    Cell::measured(summary, 9, State::Measured)
-                }
+                median => Cell::measured(Summary::of(&mut [median]), 9, State::Measured),
             };
             run.push(Bytes(*length), (0..36).map(cell).collect());
         }
@@ -365,25 +350,6 @@ mod tests {
         let ratio = relative.from_to(0, 1, 0) - relative.from_to(0, 1, 2);
         assert!(is_near(ratio, 2f64.ln()), "{ratio}");
         assert!(own.relative_to(&read(&run(&[9], seconds(1.0)), &EVERYBODY)).is_none());
-    }
-
-    #[test]
-    fn scatter_is_in_units_of_the_time() {
-        let seconds = |_: usize, from: usize, _: usize| if from.is_multiple_of(3) { 7.0 } else { 1.0 };
-        let scatter = |run: &MemoryRun| Folded::read_scatter(run, &[3.0], &EVERYBODY).unwrap();
-        let folded = scatter(&run(&[8], seconds)).unwrap();
-        assert!(is_near(folded.level[0], 0.3));
-        // A tenth of the time everywhere: nobody scatters more, although host a is slower.
-        assert!(folded.mean[0].upper().all(|value| is_near(value, 0.0)));
-        assert!(folded.half[0].upper().all(|value| is_near(value, 0.0)));
-        let mut without = MemoryRun::with_statistics(run(&[8], seconds).header().clone(), vec![Statistic::Median]);
-        without.push(Bytes(8), run(&[8], seconds).cells(0).to_vec());
-        assert!(scatter(&without).is_none());
-        let mut steady = run(&[], seconds);
-        let mut cells = run(&[8], seconds).cells(0).to_vec();
-        cells.iter_mut().for_each(|cell| cell.summary.deviation = 0.0);
-        steady.push(Bytes(8), cells);
-        assert!(scatter(&steady).is_none());
     }
 
     #[test]

@@ -4,17 +4,12 @@
 //! of a time is less than anybody asks for. The steps are the same for every number, so that the processor takes
 //! several at once; the standard library's function takes them one by one.
 
-/// `ln(time)` of every time; NaN for what is no time: zero, negative, infinite, NaN.
-pub(super) fn of_times(times: &[f64], logarithms: &mut [f32]) {
-    // Numbers of one size at a time, or the processor takes only as many as there are of the larger size.
-    for (logarithms, times) in logarithms.chunks_mut(CHUNK).zip(times.chunks(CHUNK)) {
-        logarithms.iter_mut().zip(times).for_each(|(logarithm, time)| *logarithm = *time as f32);
-        logarithms.iter_mut().for_each(|time| *time = of_time(*time));
-    }
+/// `ln(time)` in place of every time; NaN for what is no time: zero, negative, infinite, NaN.
+pub(super) fn of_times(times: &mut [f32]) {
+    times.iter_mut().for_each(|time| *time = of_time(*time));
 }
 
-/// The same of one time.
-pub(super) fn of_time(time: f32) -> f32 {
+fn of_time(time: f32) -> f32 {
     // time = m * 2^e with m from sqrt(1/2) to sqrt(2).
     let exponent = (time.to_bits().wrapping_sub(ROOT_HALF) as i32) >> 23;
     let mantissa = f32::from_bits(time.to_bits().wrapping_sub((exponent as u32) << 23)) - 1.0;
@@ -25,9 +20,6 @@ pub(super) fn of_time(time: f32) -> f32 {
     let is_time = (f32::MIN_POSITIVE..=f32::MAX).contains(&time);
     if is_time { logarithm } else { f32::NAN }
 }
-
-/// Numbers that stay next to the processor.
-const CHUNK: usize = 1024;
 
 /// Bits of the root of one half.
 const ROOT_HALF: u32 = 0x3f35_04f3;
@@ -67,9 +59,8 @@ mod tests {
 
     #[test]
     fn what_is_no_time_has_none() {
-        let times = [0.0, -1.0, f64::INFINITY, f64::NAN, 1e-300, 1e300, 2.0];
-        let mut logarithms = [0.0; 7];
-        of_times(&times, &mut logarithms);
+        let mut logarithms = [0.0, -1.0, f64::INFINITY, f64::NAN, 1e-300, 1e300, 2.0].map(|time| time as f32);
+        of_times(&mut logarithms);
         assert!(logarithms[..6].iter().all(|logarithm| logarithm.is_nan()));
         assert!((logarithms[6] - std::f32::consts::LN_2).abs() < 1e-7);
     }

@@ -1,19 +1,22 @@
 //! Middles of the rows of a square and of its blocks, less what is known of every cell.
 //!
 //! In: a [`Square`] and what is expected of its cells. Out: one median for each row or block. Median polish goes over
-//! all cells again and again; until its last step, [`Columns::some`] of them say enough, and the last one begins with
-//! what they said.
+//! all cells again and again; until its last step, [`Columns::some`] of them say enough, of very many hosts
+//! [`Columns::most`] of them then, and every step begins with what the one before said.
 
 use rayon::prelude::*;
 
 use crate::{
     analysis::square::Square,
-    stats::{median_near, median_of_singles, scatter_about_zero},
+    stats::{Singles, scatter_about_zero},
 };
 
 /// Cells of a row that say enough until the last step: their median errs by a ninth of the noise of one cell. That is
 /// noise of other hosts in the last step, which it widens by less than a hundredth.
 const ENOUGH: usize = 128;
+
+/// Cells of a row that say enough in the end: their median errs by a twentieth of the noise of one cell.
+const ENOUGH_AT_LAST: usize = 400;
 
 /// Cells of a block that always say enough: its middle is then known ten times as well as that of a row of them.
 const ENOUGH_OF_BLOCK: usize = 16_384;
@@ -31,13 +34,24 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub const ALL: Self = Self { step: 1 };
-
-    /// As many as say enough; all where rows are short or hold little.
+    /// As many as say enough until the last step; all where rows are short or hold little.
     pub fn some(square: &Square) -> Self {
-        let rows = || (0..square.side()).step_by(square.side().div_ceil(ROWS).max(1));
-        let cells: usize = rows().map(|row| square.present(row)).sum();
-        Self { step: (cells / rows().count().max(1) / ENOUGH).max(1) }
+        Self::with(usual_cells(square), ENOUGH)
+    }
+
+    /// As many as say enough in the last step.
+    pub fn most(square: &Square) -> Self {
+        Self::with(usual_cells(square), ENOUGH_AT_LAST)
+    }
+
+    /// Of rows with so many cells, at least `enough` cells.
+    fn with(cells: usize, enough: usize) -> Self {
+        Self { step: (cells / enough).max(1) }
+    }
+
+    /// What a row has in these columns, or what is known of them.
+    fn of<T>(self, row: usize, values: &[T]) -> impl Iterator<Item = &T> {
+        values.get(self.first(row)..).unwrap_or_default().chunks(self.step).map(|values| &values[0])
     }
 
     /// Place of the first column that is looked at in a row. Neighbouring rows have different ones, and so have those
@@ -45,6 +59,17 @@ impl Columns {
     fn first(self, row: usize) -> usize {
         row * 5 % self.step
     }
+}
+
+/// Of a row's cells, how many its middle is taken of in the end.
+pub(super) fn looked_at(cells: usize) -> usize {
+    cells / Columns::with(cells, ENOUGH_AT_LAST).step
+}
+
+/// How many cells rows have, about.
+fn usual_cells(square: &Square) -> usize {
+    let rows = || (0..square.side()).step_by(square.side().div_ceil(ROWS).max(1));
+    rows().map(|row| square.present(row)).sum::<usize>() / rows().count().max(1)
 }
 
 /// What earlier steps said.
@@ -62,18 +87,17 @@ pub(super) fn of_rows<'a>(
     guess: Option<Guess<'_>>,
     expected: impl Fn(usize) -> &'a [f32] + Sync,
 ) -> Vec<f64> {
-    let of_row = |(rest, scratch): &mut (Vec<f32>, Vec<f32>), row: usize| {
+    let of_row = |rest: &mut Singles, row: usize| {
         let (values, expected) = (square.row(row), expected(row));
-        rest.clear();
-        if columns.step > 1 {
-            let places = (columns.first(row)..values.len()).step_by(columns.step);
-            rest.extend(places.map(|column| values[column] - expected[column]));
-            return median_of_singles(rest);
-        }
-        rest.extend(values.iter().zip(expected).map(|(value, expected)| value - expected));
+        // The processor takes several of them at once where they are side by side.
+        match columns.step {
+            1 => rest.of(values.iter().zip(expected).map(|(value, expected)| value - expected)),
+            _ => rest
+                .of(columns.of(row, values).zip(columns.of(row, expected)).map(|(value, expected)| value - expected)),
+        };
         match &guess {
-            Some(guess) => median_near(rest, guess.middles[row] as f32, guess.reach, scratch),
-            None => median_of_singles(rest),
+            Some(guess) => rest.median_near(guess.middles[row] as f32, guess.reach),
+            None => rest.median(),
         }
     };
     let rows = (0..square.side()).into_par_iter().with_min_len(ROWS);
@@ -83,23 +107,18 @@ pub(super) fn of_rows<'a>(
 /// Medians of a row toward each group, `[group]`; of the whole row where there is nothing, or where a group has fewer
 /// than `least` members; 0 where the row is empty.
 pub(super) fn toward_groups(row: &[f32], members: &[Vec<usize>], least: usize) -> Vec<f32> {
-    let mut scratch = Vec::with_capacity(row.len());
-    let mut median = |values: &mut dyn Iterator<Item = f32>| {
-        scratch.clear();
-        scratch.extend(values);
-        median_of_singles(&mut scratch)
-    };
+    let mut rest = Singles::default();
     let own: Vec<f32> = members
         .iter()
         .map(|members| match members.len() < least {
             true => f32::NAN,
-            false => median(&mut members.iter().map(|column| row[*column])),
+            false => rest.of(members.iter().map(|column| row[*column])).median(),
         })
         .collect();
     if own.iter().all(|middle| !middle.is_nan()) {
         return own;
     }
-    let all = median(&mut row.iter().copied());
+    let all = rest.of(row.iter().copied()).median();
     let all = if all.is_nan() { 0.0 } else { all };
     own.into_iter().map(|middle| if middle.is_nan() { all } else { middle }).collect()
 }
@@ -113,19 +132,19 @@ pub(super) fn of_blocks(
     (members, places): (&[Vec<usize>], &[(usize, usize)]),
     effect: &[f32],
 ) -> Vec<f64> {
-    let of_block = |(rest, scratch): &mut (Vec<f32>, Vec<f32>), (place, &(g, h)): (usize, &(usize, usize))| {
+    let of_block = |rest: &mut Singles, (place, &(g, h)): (usize, &(usize, usize))| {
         let (rows, others) = (&members[g], &members[h]);
-        let step = columns.step.max(rows.len() * others.len() / ENOUGH_OF_BLOCK);
-        let columns = Columns { step };
-        rest.clear();
-        for &i in rows {
-            let values = square.row(i);
-            let others = others.iter().skip(columns.first(i)).step_by(step).filter(|j| g != h || **j > i);
-            rest.extend(others.map(|&j| values[j] - effect[i] - effect[j]));
+        let columns = Columns { step: columns.step.max(rows.len() * others.len() / ENOUGH_OF_BLOCK) };
+        rest.of([]);
+        for (n, &i) in rows.iter().enumerate() {
+            let (values, own) = (square.row(i), effect[i]);
+            // Inside a group, each pair once: members ascend.
+            let others = if g == h { &others[n + 1..] } else { others };
+            rest.and(columns.of(i, others).map(|&j| values[j] - own - effect[j]));
         }
         match guess.middles[place] {
-            unknown if unknown.is_nan() => median_of_singles(rest),
-            middle => median_near(rest, middle as f32, guess.reach, scratch),
+            unknown if unknown.is_nan() => rest.median(),
+            middle => rest.median_near(middle as f32, guess.reach),
         }
     };
     places.par_iter().enumerate().map_init(Default::default, of_block).map(f64::from).collect()
@@ -150,6 +169,8 @@ pub(super) fn reach<'a>(square: &Square, middles: &[f64], expected: impl Fn(usiz
 mod tests {
     use super::*;
     use crate::analysis::drawn::{generator, normal, symmetric};
+
+    const ALL: Columns = Columns { step: 1 };
 
     /// What hosts differ by, `[host]`, and a square of it with noise.
     fn drawn(hosts: usize) -> (Vec<f32>, Square) {
@@ -179,13 +200,24 @@ mod tests {
     fn some_columns_say_about_what_all_say_and_a_guess_changes_nothing() {
         let (effect, square) = drawn(600);
         let of = |columns, guess| of_rows(&square, columns, guess, |_| &effect);
-        let (all, some) = (of(Columns::ALL, None), of(Columns::some(&square), None));
+        let (all, some) = (of(ALL, None), of(Columns::some(&square), None));
         let reach = reach(&square, &some, |_| &effect);
         let apart = largest_difference(&all, &some);
         assert!((0.01..0.06).contains(&apart), "{apart}");
         assert!((0.02..0.04).contains(&reach), "{reach}");
         for (middles, reach) in [(&some, reach), (&all, 0.0), (&vec![1e6; 600], 1.0)] {
-            assert_eq!(of(Columns::ALL, Some(Guess { middles, reach })), all);
+            assert_eq!(of(ALL, Some(Guess { middles, reach })), all);
+        }
+    }
+
+    #[test]
+    fn in_the_end_at_least_so_many_cells_are_looked_at() {
+        for (hosts, step) in [(700, 1), (810, 2)] {
+            assert_eq!(Columns::most(&Square::zero(hosts)).step, step);
+        }
+        for cells in [1, 399, 400, 799, 800, 1023, 4095] {
+            let looked_at = looked_at(cells);
+            assert!(looked_at <= cells && looked_at >= cells.min(ENOUGH_AT_LAST) && looked_at < 2 * ENOUGH_AT_LAST);
         }
     }
 
@@ -195,12 +227,12 @@ mod tests {
         let members: Vec<Vec<usize>> = vec![(0..200).collect(), (200..599).collect(), vec![599]];
         let places = [(0, 0), (0, 1), (1, 1), (2, 2)];
         let unknown = Guess { middles: &[f64::NAN; 4], reach: 0.0 };
-        let all = of_blocks(&square, Columns::ALL, &unknown, (&members, &places), &effect);
+        let all = of_blocks(&square, ALL, &unknown, (&members, &places), &effect);
         let some = of_blocks(&square, Columns::some(&square), &unknown, (&members, &places), &effect);
         assert!(all[..3].iter().chain(&some[..3]).all(|middle| middle.abs() < 0.004), "{all:?} {some:?}");
         assert!(all[3].is_nan() && some[3].is_nan());
         let known = Guess { middles: &some, reach: 0.01 };
-        let again = of_blocks(&square, Columns::ALL, &known, (&members, &places), &effect);
+        let again = of_blocks(&square, ALL, &known, (&members, &places), &effect);
         assert_eq!(again[..3], all[..3]);
     }
 
@@ -216,7 +248,7 @@ mod tests {
 
     #[test]
     fn nothing_has_no_middle() {
-        let rows = of_rows(&Square::missing(3), Columns::ALL, None, |_| &[0.0; 3]);
+        let rows = of_rows(&Square::missing(3), ALL, None, |_| &[0.0; 3]);
         assert!(rows.len() == 3 && rows.iter().all(|middle| middle.is_nan()));
         assert_eq!(reach(&Square::missing(3), &rows, |_| &[0.0; 3]), 0.0);
     }

@@ -14,8 +14,8 @@
 //!   two runs. A new kind of fault is a file beside `links` and `pods`, and its place in [`accuse::judge`].
 //!
 //! Time: in proportion to the number of cells. What needs all pairs of hosts again and again, the search for structure
-//! (`sample`) and all steps of the decomposition but the last (`middles`), looks at some of the cells where there are
-//! many.
+//! (`sample`), and the decomposition (`middles`), looks at some of the cells where there are many; how samples scatter
+//! is asked of some partners of every host (`scatter`). Single links are looked for in all cells.
 //!
 //! Method: robust two-way decomposition in logarithms, per length, against a structure that is found in the data.
 //! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like
@@ -40,6 +40,7 @@ mod ranks;
 mod retests;
 mod routes;
 mod sample;
+mod scatter;
 mod silent;
 mod split;
 mod structure;
@@ -50,9 +51,13 @@ pub(super) use findings::symptom;
 pub use findings::{AtLength, Finding, RetestVerdict};
 pub use judgement::Agreement;
 
+use rayon::prelude::*;
+
 use accuse::Floors;
 use folded::Folded;
+use scatter::Panel;
 
+use super::groups;
 use crate::{
     plan::Mode,
     record::{BoxError, Run, State, Statistic},
@@ -331,7 +336,7 @@ fn judge_run(
 ) -> Result<(Folded, Vec<usize>), BoxError> {
     let mode = run.header().mode;
     let is_left_out = ranks::judge(run, confidence, diagnosis)?;
-    let folded = Folded::read(run, Statistic::Median, &is_left_out)?;
+    let (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
     diagnosis.findings.extend(silent::find(run, &folded)?);
     let (hosts, measured) = (folded.hosts(), folded.measured());
     // Taking a run apart needs the room that its pairs have.
@@ -353,11 +358,14 @@ fn judge_run(
     }
     let group = judgement.fit.group.clone();
     drop(judgement);
-    if let Some(scatter) = Folded::read_scatter(run, &times.level, &is_left_out)? {
-        let levels = scatter.without_pairs();
-        let judgement = accuse::judge(scatter, Some(&group), confidence, Floors::OF_SCATTER);
-        findings::add_jitter(mode, &levels, &judgement, diagnosis);
-    }
+    let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
+    let judge = |Panel { hosts, folded }: Panel| {
+        let levels = folded.without_pairs();
+        let of_panel = groups::by_size(&hosts.iter().map(|host| group[*host]).collect::<Vec<_>>());
+        (levels, accuse::judge(folded, Some(&of_panel), confidence, Floors::OF_SCATTER))
+    };
+    let judged: Vec<_> = scatter.into_par_iter().map(judge).collect();
+    judged.iter().for_each(|(levels, judgement)| findings::add_jitter(mode, levels, judgement, diagnosis));
     Ok((times, group))
 }
 

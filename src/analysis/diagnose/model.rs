@@ -79,7 +79,7 @@ impl Fit {
             },
             None => sample::infer(&folded),
         };
-        let (lengths, hosts, measured) = (folded.mean.len(), folded.hosts(), folded.measured());
+        let (lengths, measured) = (folded.mean.len(), folded.measured());
         let groups = structure.group.iter().max().map_or(1, |last| last + 1);
         let Structure { group, patterns, is_determined, is_understood } = structure;
         let fit_mean = |length: usize, mean: Square| {
@@ -107,8 +107,8 @@ impl Fit {
             one_way,
         };
         for (common, side) in fitted {
-            fit.cells.push((0..hosts).map(|host| common.rest.present(host)).collect());
-            fit.side_cells.push((0..hosts).map(|host| side.rest.present(host)).collect());
+            fit.cells.push(common.cells);
+            fit.side_cells.push(side.cells);
             fit.lengths.push(LengthFit {
                 block: common.block,
                 common: common.effect,

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::middles::{self, Columns, Guess};
 use crate::{
     analysis::square::Square,
-    stats::{median, median_of_singles, scatter_about_zero},
+    stats::{Singles, median, scatter_about_zero},
 };
 
 /// Least standard deviation of noise that is believed, as a share of a time: clocks and medians are no finer.
@@ -21,16 +21,18 @@ pub(super) struct Side {
     pub effect: Vec<f64>,
     /// Standard deviation of the rest.
     pub noise: f64,
+    /// Partners of every host, `[host]`.
+    pub cells: Vec<usize>,
     /// Row minus column.
     pub rest: Square,
 }
 
 /// Takes apart half the differences of both directions.
 pub(super) fn fit_sides(mut half: Square) -> Side {
-    let some = Columns::some(&half);
+    let (some, most) = (Columns::some(&half), Columns::most(&half));
     let mut effect = vec![0.0; half.side()];
     let mut reach = None;
-    for columns in [some, some, some, Columns::ALL] {
+    for columns in [some, some, some, most] {
         let expected: Vec<f32> = effect.iter().map(|effect| -effect as f32).collect();
         let guess = reach.map(|reach| Guess { middles: &effect, reach });
         let next = zero_where_missing(middles::of_rows(&half, columns, guess, |_| &expected));
@@ -41,8 +43,8 @@ pub(super) fn fit_sides(mut half: Square) -> Side {
     half.rows_mut().enumerate().for_each(|(i, row)| {
         row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] - other) as f32);
     });
-    let noise = noise_of(&half, half.side());
-    Side { effect, noise, rest: half }
+    let cells = half.cells();
+    Side { effect, noise: noise_of(&half, &cells, half.side()), cells, rest: half }
 }
 
 /// What is not known is no effect.
@@ -59,6 +61,8 @@ pub(super) struct Common {
     pub effect: Vec<f64>,
     /// Standard deviation of the rest.
     pub noise: f64,
+    /// Partners of every host, `[host]`.
+    pub cells: Vec<usize>,
     /// Symmetric.
     pub rest: Square,
 }
@@ -116,19 +120,20 @@ fn take_patterns(fitted: &mut Common, patterns: &DMatrix<f64>) {
 /// Least part of a usual time that patterns may leave of it.
 const LEAST_FACTOR: f64 = 0.05;
 
-/// Standard deviation of the noise, from a rest that was left by taking so many numbers from it.
-fn noise_of(rest: &Square, taken: usize) -> f64 {
+/// Standard deviation of the noise, from a rest with these `cells`, `[row]`, that was left by taking so many numbers
+/// from it.
+fn noise_of(rest: &Square, cells: &[usize], taken: usize) -> f64 {
     let side = rest.side();
-    let count = (0..side).map(|row| rest.present(row)).sum::<usize>() as f64 / 2.0;
+    let count = cells.iter().sum::<usize>() as f64 / 2.0;
     let free = (count - taken as f64).max(LEAST_FREE * count).max(1.0);
-    // So many cells give the scatter to half a hundredth.
+    // So many cells give the scatter to a hundredth.
     let step = (side.pow(2) / 2 / ENOUGH_FOR_NOISE).max(1);
-    let mut values: Vec<f32> = Vec::with_capacity(2 * ENOUGH_FOR_NOISE);
+    let mut values = Singles::default();
     for row in 0..side {
         let first = row + 1 + row * 5 % step;
-        values.extend(rest.row(row).iter().skip(first).step_by(step).map(|value| value.abs()));
+        values.and(rest.row(row).get(first..).unwrap_or_default().chunks(step).map(|values| values[0].abs()));
     }
-    let scatter = OF_NORMAL * f64::from(median_of_singles(&mut values));
+    let scatter = OF_NORMAL * f64::from(values.median());
     // Of nothing, the scatter is NaN, and the noise is the least.
     (scatter * (count / free).sqrt()).max(LEAST_NOISE)
 }
@@ -137,7 +142,7 @@ fn noise_of(rest: &Square, taken: usize) -> f64 {
 const OF_NORMAL: f64 = 1.482_602;
 
 /// Cells from which the noise of a square is taken.
-const ENOUGH_FOR_NOISE: usize = 65_536;
+const ENOUGH_FOR_NOISE: usize = 16_384;
 
 /// Share of the values that say something about noise at least, however many numbers were taken from them.
 const LEAST_FREE: f64 = 0.2;
@@ -150,9 +155,9 @@ const WILD_DEPARTURE: f64 = 4.0;
 
 /// Takes apart the means of both directions: groups and hosts.
 pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Common {
-    let some = Columns::some(&mean);
+    let (some, most) = (Columns::some(&mean), Columns::most(&mean));
     let mut parts = Parts::new(group, groups);
-    for columns in [some, some, Columns::ALL] {
+    for columns in [some, some, most] {
         parts.find_blocks(&mean, columns);
         parts.find_effects(&mean, some);
         parts.find_effects(&mean, columns);
@@ -163,8 +168,9 @@ pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Co
         let own = effect[i] as f32;
         row.iter_mut().zip(&of_group[group[i]]).for_each(|(value, expected)| *value -= expected + own);
     });
-    let noise = noise_of(&mean, group.len() + block.iter().filter(|block| !block.is_nan()).count() / 2);
-    Common { block: parts.block, effect: parts.effect, noise, rest: mean }
+    let cells = mean.cells();
+    let noise = noise_of(&mean, &cells, group.len() + block.iter().filter(|block| !block.is_nan()).count() / 2);
+    Common { block: parts.block, effect: parts.effect, noise, cells, rest: mean }
 }
 
 /// Groups and hosts while they are being fitted.

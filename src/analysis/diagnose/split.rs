@@ -19,8 +19,8 @@ pub(super) struct Halves {
 /// Side of the tiles in which a square is read both along and across its rows: two of them fit next to the processor.
 const TILE: usize = 32;
 
-/// What both directions have in common, what tells them apart, and pairs that were measured one way only.
-pub(super) fn split(logarithms: &Square) -> Halves {
+/// Splits logarithms less their `middle`.
+pub(super) fn split(logarithms: &Square, middle: f32) -> Halves {
     let count = logarithms.side();
     let (mut mean, mut half) = (Square::zero(count), Square::zero(count));
     let bands = mean.bands_mut(TILE).zip(half.bands_mut(TILE)).enumerate();
@@ -39,11 +39,12 @@ pub(super) fn split(logarithms: &Square) -> Halves {
                 let values = mean[place.clone()].iter_mut().zip(&mut half[place]);
                 let mut is_one_way = false;
                 for ((mean, half), (there, back)) in values.zip(there.iter().zip(back)) {
+                    let (there, back) = (there - middle, back - middle);
                     *half = (there - back) / 2.0;
                     *mean = if there.is_nan() {
-                        *back
+                        back
                     } else if back.is_nan() {
-                        *there
+                        there
                     } else {
                         (there + back) / 2.0
                     };
@@ -73,10 +74,11 @@ mod tests {
         // Neither a multiple of the tiles' side nor smaller than one.
         for count in [1, 5, TILE, TILE + 1, 3 * TILE - 1] {
             let logarithms = square(count, |i, j| (i * 1000 + j) as f64);
-            let halves = split(&logarithms);
+            let halves = split(&logarithms, 7.0);
             for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|(i, j)| i != j) {
                 let (there, back) = (logarithms.at(i, j), logarithms.at(j, i));
-                assert_eq!((halves.mean.at(i, j), halves.half.at(i, j)), ((there + back) / 2.0, (there - back) / 2.0));
+                let expected = ((there + back) / 2.0 - 7.0, (there - back) / 2.0);
+                assert_eq!((halves.mean.at(i, j), halves.half.at(i, j)), expected);
             }
             assert!((0..count).all(|host| halves.mean.at(host, host).is_nan()) && halves.one_way.is_empty());
         }
@@ -89,7 +91,7 @@ mod tests {
         logarithms.set(38, 2, f64::NAN);
         logarithms.set(7, 8, f64::NAN);
         logarithms.set(8, 7, f64::NAN);
-        let halves = split(&logarithms);
+        let halves = split(&logarithms, 0.0);
         assert_eq!(halves.one_way, [(2, 38), (35, 3)]);
         assert!(halves.mean.at(3, 35) == 1.0 && halves.half.at(3, 35).is_nan() && halves.mean.at(7, 8).is_nan());
     }

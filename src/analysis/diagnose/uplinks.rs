@@ -4,9 +4,12 @@
 //! groups do to each other is taken apart as what hosts do to each other is, by differences of rows of blocks.
 //! [`super::pods`] does the same with sets of groups.
 
+use rayon::prelude::*;
+
 use super::{
     evidence::Effects,
-    model::{Fit, LengthFit},
+    middles::looked_at,
+    model::{Fit, LengthFit, members},
 };
 use crate::stats::median;
 
@@ -78,14 +81,14 @@ pub fn level(fit: &Fit, members: Vec<Vec<usize>>, blocks: &[Blocks]) -> Level {
     let is_way = ways(fit, sets, blocks);
     let mut set = vec![None; fit.hosts()];
     members.iter().enumerate().for_each(|(number, hosts)| hosts.iter().for_each(|host| set[*host] = Some(number)));
-    let beyond: Vec<_> = blocks.iter().map(|blocks| beyond(&blocks.middle, sets, &is_way)).collect();
+    let beyond: Vec<_> = blocks.par_iter().map(|blocks| beyond(&blocks.middle, sets, &is_way)).collect();
     let of_length = |(length, beyond): (usize, &Vec<f64>)| {
         let of = &fit.lengths[length];
         let side = members.iter().map(|hosts| median(&mut hosts.iter().map(|host| of.side[*host]).collect::<Vec<_>>()));
         let side: Vec<f64> = side.collect();
         let middle = median(&mut side.clone());
         let error = |noise: f64, cells: &[usize], hosts: &[usize]| {
-            let cells: usize = hosts.iter().map(|host| cells[*host]).sum();
+            let cells: usize = hosts.iter().map(|host| looked_at(cells[*host])).sum();
             (1.57 * noise * noise / cells.max(1) as f64 + USUAL_DIFFERENCE * USUAL_DIFFERENCE).sqrt()
         };
         Effects {
@@ -138,17 +141,23 @@ pub fn error_of_difference(noise: f64, cells: f64, others: f64) -> f64 {
     1.2533 * noise * (1.0 / cells.max(1.0) + 1.0 / others.max(1.0)).sqrt()
 }
 
-/// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`.
+/// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`: all but those that
+/// are missing, which are few.
 fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
-    let groups = fit.groups;
-    let mut cells = vec![0.0; groups * groups];
-    for (host, own) in fit.group.iter().enumerate() {
+    let (hosts, groups) = (fit.hosts(), fit.groups);
+    let sizes: Vec<f64> = members(&fit.group, groups).iter().map(|members| members.len() as f64).collect();
+    let mut cells: Vec<f64> = sizes.iter().flat_map(|own| sizes.iter().map(move |other| own * other)).collect();
+    for (host, own) in fit.group.iter().enumerate().filter(|(host, _)| fit.cells[length][*host] < hosts - 1) {
         let cells = &mut cells[own * groups..][..groups];
-        let partners = fit.rest[length].row(host).iter().zip(&fit.group);
-        partners.for_each(|(rest, group)| cells[*group] += f64::from(u8::from(!rest.is_nan())));
+        let partners = fit.rest[length].row(host).iter().zip(&fit.group).enumerate();
+        let missing = partners.filter(|(partner, (rest, _))| rest.is_nan() && *partner != host);
+        missing.for_each(|(_, (_, group))| cells[*group] -= 1.0);
     }
-    // Inside a group, both hosts of a pair have counted it.
-    (0..groups).for_each(|group| cells[group * groups + group] /= 2.0);
+    // Inside a group, a host has no pair with itself, and both hosts of a pair have counted it.
+    sizes.iter().enumerate().for_each(|(group, size)| {
+        let own = &mut cells[group * groups + group];
+        *own = (*own - size) / 2.0;
+    });
     cells
 }
 
@@ -176,7 +185,7 @@ fn of_set(beyond: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::model::members, *};
+    use super::*;
 
     fn effects(fit: &Fit) -> Option<Vec<Effects>> {
         groups(fit, &members(&fit.group, fit.groups), &blocks(fit)).map(|level| level.effects)

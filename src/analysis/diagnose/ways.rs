@@ -8,6 +8,7 @@ use super::{
     accuse::{Floors, of_evidence},
     evidence::{self, Effects, Evidence},
     judgement::Suspicion,
+    middles,
     model::Fit,
     uplinks::{self, Level},
 };
@@ -109,7 +110,7 @@ pub(super) fn host_effects(
                     2 => 1.0,
                     hosts => 1.57 / hosts as f64,
                 };
-                1.2533 * noise / (cells as f64).sqrt() * (1.0 + of_middle).sqrt()
+                1.2533 * noise / (middles::looked_at(cells) as f64).sqrt() * (1.0 + of_middle).sqrt()
             }
         };
         let (mut common, mut side) = (of.common.clone(), of.side.clone());
