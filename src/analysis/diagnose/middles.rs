@@ -21,6 +21,9 @@ const ENOUGH_AT_LAST: usize = 400;
 /// Cells of a block that always say enough: its middle is then known ten times as well as that of a row of them.
 const ENOUGH_OF_BLOCK: usize = 16_384;
 
+/// Cells of a block of which there must be as many, or it is looked at whole.
+const FEWEST_OF_BLOCK: usize = 64;
+
 /// Cells that the scatter is taken of when only its size matters.
 const FEW: usize = 2048;
 
@@ -134,7 +137,9 @@ pub(super) fn of_blocks(
 ) -> Vec<f64> {
     let of_block = |rest: &mut Singles, (place, &(g, h)): (usize, &(usize, usize))| {
         let (rows, others) = (&members[g], &members[h]);
-        let columns = Columns { step: columns.step.max(rows.len() * others.len() / ENOUGH_OF_BLOCK) };
+        let cells = rows.len() * others.len();
+        let most = Columns::with(cells, FEWEST_OF_BLOCK).step;
+        let columns = Columns { step: columns.step.clamp(Columns::with(cells, ENOUGH_OF_BLOCK).step, most) };
         rest.of([]);
         for (n, &i) in rows.iter().enumerate() {
             let (values, own) = (square.row(i), effect[i]);
@@ -226,6 +231,12 @@ mod tests {
         let (effect, square) = drawn(600);
         let members: Vec<Vec<usize>> = vec![(0..200).collect(), (200..599).collect(), vec![599]];
         let places = [(0, 0), (0, 1), (1, 1), (2, 2)];
+        // However few columns are looked at, small blocks are known.
+        let small: Vec<Vec<usize>> = (0..300).map(|group| vec![2 * group, 2 * group + 1]).collect();
+        let pairs: Vec<(usize, usize)> = (0..300).flat_map(|g| (g..300).map(move |h| (g, h))).collect();
+        let guess = Guess { middles: &vec![f64::NAN; pairs.len()], reach: 0.0 };
+        let middles = of_blocks(&square, Columns { step: 7 }, &guess, (&small, &pairs), &effect);
+        assert!(middles.iter().all(|middle| middle.abs() < 0.6));
         let unknown = Guess { middles: &[f64::NAN; 4], reach: 0.0 };
         let all = of_blocks(&square, ALL, &unknown, (&members, &places), &effect);
         let some = of_blocks(&square, Columns::some(&square), &unknown, (&members, &places), &effect);
