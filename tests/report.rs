@@ -398,9 +398,11 @@ fn a_thousand_ranks_open_at_once_and_play_smoothly() {
     let page = folder.large(1024, 32, &[Statistic::Median, Statistic::Deviation]);
     let size = fs::metadata(&page).unwrap().len();
     assert!(size <= 40_000_000, "1,024 x 1,024 x 32 x 2 values take {size} bytes");
+    // The best of three, here and below: the machine has other work to do.
+    let opened = || Reader::open(&page).number("return networkReport.timings.opened");
+    let opened = (0..3).map(|_| opened()).fold(f64::INFINITY, f64::min);
     let reader = Reader::open(&page);
     reader.screenshot("large");
-    let opened = reader.number("return networkReport.timings.opened");
     let run = Large::new(1024, 32);
     for (length, source, destination) in [(31, 0, 1), (31, 5, SLOW), (31, 1000, 17), (7, 512, 511)] {
         reader.show(&json!({"length": length}));
@@ -415,7 +417,6 @@ fn a_thousand_ranks_open_at_once_and_play_smoothly() {
         let times: Vec<f64> = times.as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).collect();
         (times[times.len() / 2], times[times.len() * 9 / 10])
     };
-    // The best of three: the machine has other work to do.
     let (middle, late) = (0..3).map(|_| play()).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     println!(
         "1,024 ranks: {size} bytes, opened after {opened:.0} ms, frames of {middle:.0} ms, one in ten {late:.0} ms"

@@ -36,10 +36,7 @@ present() {
     case $1 in
     compiler) has cc && has make && has readelf ;;
     pkg-config) has pkg-config ;;
-    libclang)
-        [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib*/llvm*/lib*/libclang*.so*' >/dev/null ||
-            compgen -G '/usr/lib*/libclang*.so*' >/dev/null || has llvm-config
-        ;;
+    libclang) [ -n "${LIBCLANG_PATH:-}" ] || holds_libclang /usr/lib*/llvm*/lib* /usr/lib* /usr/lib*/*-linux-gnu* ;;
     netcdf) has nc-config || { has pkg-config && pkg-config --exists netcdf; } ;;
     ncdump) has ncdump ;;
     mpi) has "${MPICC:-mpicc}" && { has mpirun || has mpiexec; } ;;
@@ -55,6 +52,18 @@ present() {
     util-linux) has unshare && has nsenter && has setsid && has flock && has runuser && has mount ;;
     *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;
     esac
+}
+
+# holds_libclang FOLDER...: whether the library that bindgen loads is in one of them, or where llvm-config says.
+# libclang-cpp is another library, which comes with many packages.
+holds_libclang() {
+    local folder
+    has llvm-config && set -- "$@" "$(llvm-config --libdir)"
+    for folder in "$@"; do
+        compgen -G "$folder/libclang.so*" >/dev/null || compgen -G "$folder/libclang-[0-9]*.so*" >/dev/null || continue
+        return 0
+    done
+    return 1
 }
 
 # require NAME...: installs what is missing, or says what to do and ends with code 3.
