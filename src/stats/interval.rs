@@ -6,8 +6,8 @@
 /// `n/2 -+ z sqrt(n)/2` covers it with the probability that belongs to `z` (Le Boudec, "Performance Evaluation of
 /// Computer and Communication Systems", 2010, section 2.2). Samples that follow each other are alike, which makes such
 /// an interval too narrow: with the lag-1 correlation `r` of "above the median" it is widened by
-/// `sqrt((1 + r) / (1 - r))`. Looking again and again until it is narrow
-/// enough costs coverage; `z` of 99 % pays for it.
+/// `sqrt((1 + r) / (1 - r))`. Looking again and again until it is narrow enough costs coverage; `z` of 99 % pays for
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MedianInterval {
     /// The sample in the middle (the lower of the two where their number is even).

@@ -5,12 +5,12 @@
 //! library and keeps nothing.
 
 mod interval;
-mod near;
 mod robust;
+mod singles;
 
 pub use interval::MedianInterval;
-pub use near::Singles;
 pub use robust::{median_of, scatter, scatter_about_zero};
+pub use singles::Singles;
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     logarithms,
+    middles::Columns,
     split::{Halves, split},
 };
 use crate::{
@@ -190,7 +191,7 @@ pub(super) fn all(hosts: &Hosts) -> Vec<usize> {
 /// `ln(value)` of every ordered pair of the chosen hosts: the middle one of the pairs of their ranks.
 fn fold(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is_left_out: &[bool]) -> Square {
     let ranks = hosts.ranks();
-    if !is_left_out.contains(&true) && all(hosts).iter().all(|&host| hosts.ranks_of(host) == [host]) {
+    if !is_left_out.contains(&true) && (0..hosts.count()).all(|host| hosts.ranks_of(host) == [host]) {
         let mut square = Square::zero(chosen.len());
         square.rows_mut().with_min_len(ROWS).zip(chosen).enumerate().for_each(|(own, (row, source))| {
             let values = chosen.iter().map(|destination| value(source * ranks + destination));
@@ -221,9 +222,12 @@ const ROWS: usize = 32;
 
 /// The middle of all logarithms, of very many of some of them; NaN where there is none.
 fn middle(logarithms: &Square) -> f32 {
-    // Of a row, other columns than of the next one: an odd number divides few numbers of hosts.
-    let step = (logarithms.values().len() / ENOUGH_FOR_LEVEL) | 1;
-    Singles::default().of(logarithms.values().chunks(step).map(|values| values[0])).median()
+    let columns = Columns::with(logarithms.values().len(), ENOUGH_FOR_LEVEL);
+    let mut some = Singles::default();
+    for row in 0..logarithms.side() {
+        some.and(columns.of(row, logarithms.row(row)).copied());
+    }
+    some.median()
 }
 
 /// Values whose middle is that of all to a hundredth of their scatter.
@@ -350,6 +354,18 @@ mod tests {
         let ratio = relative.from_to(0, 1, 0) - relative.from_to(0, 1, 2);
         assert!(is_near(ratio, 2f64.ln()), "{ratio}");
         assert!(own.relative_to(&read(&run(&[9], seconds(1.0)), &EVERYBODY)).is_none());
+    }
+
+    #[test]
+    fn of_very_many_pairs_some_from_all_over_the_run_tell_the_level() {
+        // Every third or twelfth column is looked at, and every third one is slow.
+        for hosts in [444, 888] {
+            let slow = |to: usize| if to.is_multiple_of(3) { 1.0 } else { 0.0 };
+            let values =
+                square(hosts, |from, to| slow(to) + 0.2 * ((from * 7919 + to * 104_729) % 1009) as f64 / 1009.0);
+            let exact = median(&mut values.values().iter().map(|value| f64::from(*value)).collect::<Vec<_>>());
+            assert!((f64::from(middle(&values)) - exact).abs() < 0.002, "{hosts} hosts: {} {exact}", middle(&values));
+        }
     }
 
     #[test]

@@ -47,13 +47,13 @@ impl Columns {
         Self::with(usual_cells(square), ENOUGH_AT_LAST)
     }
 
-    /// Of rows with so many cells, at least `enough` cells.
-    fn with(cells: usize, enough: usize) -> Self {
+    /// So many that of `cells` at least `enough` are looked at; all of fewer.
+    pub fn with(cells: usize, enough: usize) -> Self {
         Self { step: (cells / enough).max(1) }
     }
 
     /// What a row has in these columns, or what is known of them.
-    fn of<T>(self, row: usize, values: &[T]) -> impl Iterator<Item = &T> {
+    pub fn of<T>(self, row: usize, values: &[T]) -> impl Iterator<Item = &T> {
         values.get(self.first(row)..).unwrap_or_default().chunks(self.step).map(|values| &values[0])
     }
 
@@ -159,12 +159,11 @@ pub(super) fn of_blocks(
 /// of the rows.
 pub(super) fn reach<'a>(square: &Square, middles: &[f64], expected: impl Fn(usize) -> &'a [f32]) -> f32 {
     let side = square.side();
-    let step = side.div_ceil(FEW / ROWS).max(1);
-    let mut rests = Vec::with_capacity(FEW);
+    let columns = Columns::with(side, FEW / ROWS);
+    let mut rests = Vec::with_capacity(2 * FEW);
     for row in (0..side).step_by(side.div_ceil(ROWS).max(1)) {
-        let (values, expected) = (square.row(row), expected(row));
-        let places = (row % step..side).step_by(step);
-        rests.extend(places.map(|column| f64::from(values[column] - expected[column]) - middles[row]));
+        let cells = columns.of(row, square.row(row)).zip(columns.of(row, expected(row)));
+        rests.extend(cells.map(|(value, expected)| f64::from(value - expected) - middles[row]));
     }
     // Of a normal distribution, one in eighty is farther off.
     (2.5 * 1.25 * scatter_about_zero(&mut rests) / (ENOUGH as f64).sqrt()) as f32

@@ -127,11 +127,10 @@ fn noise_of(rest: &Square, cells: &[usize], taken: usize) -> f64 {
     let count = cells.iter().sum::<usize>() as f64 / 2.0;
     let free = (count - taken as f64).max(LEAST_FREE * count).max(1.0);
     // So many cells give the scatter to a hundredth.
-    let step = (side.pow(2) / 2 / ENOUGH_FOR_NOISE).max(1);
+    let columns = Columns::with(side.pow(2) / 2, ENOUGH_FOR_NOISE);
     let mut values = Singles::default();
     for row in 0..side {
-        let first = row + 1 + row * 5 % step;
-        values.and(rest.row(row).get(first..).unwrap_or_default().chunks(step).map(|values| values[0].abs()));
+        values.and(columns.of(row, &rest.row(row)[row + 1..]).map(|value| value.abs()));
     }
     let scatter = OF_NORMAL * f64::from(values.median());
     // Of nothing, the scatter is NaN, and the noise is the least.

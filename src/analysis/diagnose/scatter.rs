@@ -66,7 +66,7 @@ mod tests {
         *,
     };
     use crate::{
-        analysis::drawn::generator,
+        analysis::{drawn::generator, square::Square},
         plan::{Config, Plan},
         record::{Cell, Header, MemoryRun, Provenance, State},
         stats::Summary,
@@ -90,7 +90,7 @@ mod tests {
 
     const BOTH: [Statistic; 2] = [Statistic::Median, Statistic::Deviation];
 
-    fn are_all(square: &crate::analysis::square::Square, expected: f64) -> bool {
+    fn are_all(square: &Square, expected: f64) -> bool {
         square.upper().count() == 3 && square.upper().all(|value| (value - expected).abs() < 1e-5)
     }
 

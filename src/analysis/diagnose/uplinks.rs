@@ -141,8 +141,8 @@ pub fn error_of_difference(noise: f64, cells: f64, others: f64) -> f64 {
     1.2533 * noise * (1.0 / cells.max(1.0) + 1.0 / others.max(1.0)).sqrt()
 }
 
-/// Number of pairs of hosts of every pair of groups that were measured, `[group * groups + group]`: all but those that
-/// are missing, which are few.
+/// Number of pairs of hosts of every pair of groups that their middle was taken of, `[group * groups + group]`: of all
+/// but those that are missing, which are few, the share that is looked at.
 fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
     let (hosts, groups) = (fit.hosts(), fit.groups);
     let sizes: Vec<f64> = members(&fit.group, groups).iter().map(|members| members.len() as f64).collect();
@@ -158,7 +158,9 @@ fn cells_of_blocks(fit: &Fit, length: usize) -> Vec<f64> {
         let own = &mut cells[group * groups + group];
         *own = (*own - size) / 2.0;
     });
-    cells
+    let partners = hosts.max(2) - 1;
+    let share = looked_at(partners) as f64 / partners as f64;
+    cells.into_iter().map(|cells| share * cells).collect()
 }
 
 /// By how much the way from each set to each other one is slower than those of the rest, `[set * sets + set]`; NaN
