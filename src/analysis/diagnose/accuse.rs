@@ -147,8 +147,13 @@ pub fn judge(folded: Folded, known: Option<&[usize]>, confidence: f64, floors: F
     let levels = pods.into_iter().chain(groups).collect();
     let mut judgement = Judgement { fit, levels, hosts: effects, suspicions: Vec::new() };
     suspicions.retain(|found| {
-        let share = if is_clear(found.direction) { MOST_CELLS } else { MOST_CELLS_BY_CAUTION };
-        found.kind == Kind::Link || judgement.agreement(found).is_most(share)
+        let share = match found.kind {
+            // A cause need not show at every length, but somewhere.
+            Kind::Link => 0.0,
+            _ if is_clear(found.direction) => MOST_CELLS,
+            _ => MOST_CELLS_BY_CAUTION,
+        };
+        judgement.agreement(found).is_most(share)
     });
     judgement.suspicions = suspicions;
     judgement

@@ -34,6 +34,7 @@ mod links;
 mod logarithms;
 mod middles;
 pub mod model;
+mod one_way;
 mod pods;
 mod polish;
 mod ranks;

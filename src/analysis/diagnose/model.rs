@@ -18,6 +18,7 @@ use rayon::prelude::*;
 
 use super::{
     folded::Folded,
+    one_way,
     polish::{Common, Side, fit_blocks, fit_sides},
     sample,
     structure::Structure,
@@ -73,6 +74,7 @@ impl Fit {
         let structure = match known {
             Some(known) => Structure {
                 group: known.to_vec(),
+                alike: Vec::new(),
                 patterns: vec![DMatrix::zeros(known.len(), 0)],
                 is_determined: true,
                 is_understood: true,
@@ -81,15 +83,15 @@ impl Fit {
         };
         let (lengths, measured) = (folded.mean.len(), folded.measured());
         let groups = structure.group.iter().max().map_or(1, |last| last + 1);
-        let Structure { group, patterns, is_determined, is_understood } = structure;
+        let Structure { group, alike, patterns, is_determined, is_understood } = structure;
         let fit_mean = |length: usize, mean: Square| {
-            fit_blocks(mean, &group, groups, &patterns[length * patterns.len() / lengths])
+            fit_blocks(mean, &group, (groups, &alike), &patterns[length * patterns.len() / lengths])
         };
         let directions = folded.mean.into_par_iter().zip(folded.half).zip(&folded.one_way).enumerate();
         let fitted: Vec<(Common, Side)> = directions
-            .map(|(length, ((mean, half), one_way))| match one_way.is_empty() {
+            .map(|(length, ((mean, half), pairs))| match pairs.is_empty() {
                 true => (fit_mean(length, mean), fit_sides(half)),
-                false => fit_one_way(&mean, &half, one_way, |mean| fit_mean(length, mean)),
+                false => one_way::fit(&mean, &half, pairs, |mean| fit_mean(length, mean)),
             })
             .collect();
         let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
@@ -155,41 +157,4 @@ impl Fit {
         let side = self.side_rest[length].at(source, destination);
         self.rest[length].at(source, destination) + if side.is_nan() { 0.0 } else { side }
     }
-}
-
-/// How often sides and what pairs have in common are told apart anew where pairs were measured one way only.
-const ONE_WAY_STEPS: usize = 2;
-
-/// Takes a length apart at which some pairs were measured one way only.
-fn fit_one_way(
-    mean: &Square,
-    half: &Square,
-    one_way: &[(usize, usize)],
-    fit_mean: impl Fn(Square) -> Common,
-) -> (Common, Side) {
-    let mut side = fit_sides(half.clone());
-    let mut common = fit_mean(less_sides(mean, &side.effect, one_way));
-    // Given what pairs have in common, one direction alone says something of sides as well.
-    for _ in 0..ONE_WAY_STEPS {
-        let mut half = half.clone();
-        for &(from, to) in one_way {
-            let value = common.rest.at(from, to) + side.effect[from] - side.effect[to];
-            half.set(from, to, value);
-            half.set(to, from, -value);
-        }
-        side = fit_sides(half);
-        common = fit_mean(less_sides(mean, &side.effect, one_way));
-    }
-    (common, side)
-}
-
-/// Means without what a host sends slower than it receives, which cancels out where both directions are there.
-pub(super) fn less_sides(mean: &Square, effect: &[f64], one_way: &[(usize, usize)]) -> Square {
-    let mut mean = mean.clone();
-    for &(from, to) in one_way {
-        let value = mean.at(from, to) - (effect[from] - effect[to]);
-        mean.set(from, to, value);
-        mean.set(to, from, value);
-    }
-    mean
 }

@@ -28,7 +28,7 @@ pub(super) struct Side {
 }
 
 /// Takes apart half the differences of both directions.
-pub(super) fn fit_sides(mut half: Square) -> Side {
+pub(super) fn fit_sides(half: Square) -> Side {
     let (some, most) = (Columns::some(&half), Columns::most(&half));
     let mut effect = vec![0.0; half.side()];
     let mut reach = None;
@@ -40,11 +40,17 @@ pub(super) fn fit_sides(mut half: Square) -> Side {
         let middle = median(&mut next.clone());
         effect = next.into_iter().map(|value| value - middle).collect();
     }
+    let rest = less_differences(half, &effect);
+    let cells = rest.cells();
+    Side { effect, noise: noise_of(&rest, &cells, rest.side()), cells, rest }
+}
+
+/// Half differences without what hosts send slower than they receive, `[host]`.
+pub(super) fn less_differences(mut half: Square, effect: &[f64]) -> Square {
     half.rows_mut().enumerate().for_each(|(i, row)| {
-        row.iter_mut().zip(&effect).for_each(|(value, other)| *value -= (effect[i] - other) as f32);
+        row.iter_mut().zip(effect).for_each(|(value, other)| *value -= (effect[i] - other) as f32);
     });
-    let cells = half.cells();
-    Side { effect, noise: noise_of(&half, &cells, half.side()), cells, rest: half }
+    half
 }
 
 /// What is not known is no effect.
@@ -75,8 +81,13 @@ pub fn members(group: &[usize], groups: usize) -> Vec<Vec<usize>> {
 }
 
 /// Takes apart the means of both directions: groups, hosts, and patterns where there are any.
-pub(super) fn fit_blocks(mean: Square, group: &[usize], groups: usize, patterns: &DMatrix<f64>) -> Common {
-    let mut fitted = fit_groups(mean, group, groups);
+pub(super) fn fit_blocks(
+    mean: Square,
+    group: &[usize],
+    (groups, alike): (usize, &[usize]),
+    patterns: &DMatrix<f64>,
+) -> Common {
+    let mut fitted = fit_alike(mean, group, groups, alike);
     if patterns.ncols() > 0 {
         for _ in 0..3 {
             take_patterns(&mut fitted, patterns);
@@ -122,7 +133,7 @@ const LEAST_FACTOR: f64 = 0.05;
 
 /// Standard deviation of the noise, from a rest with these `cells`, `[row]`, that was left by taking so many numbers
 /// from it.
-fn noise_of(rest: &Square, cells: &[usize], taken: usize) -> f64 {
+pub(super) fn noise_of(rest: &Square, cells: &[usize], taken: usize) -> f64 {
     let side = rest.side();
     let count = cells.iter().sum::<usize>() as f64 / 2.0;
     let free = (count - taken as f64).max(LEAST_FREE * count).max(1.0);
@@ -153,9 +164,24 @@ const FILLINGS: usize = 8;
 const WILD_DEPARTURE: f64 = 4.0;
 
 /// Takes apart the means of both directions: groups and hosts.
-pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Common {
+pub(super) fn fit_groups(mean: Square, group: &[usize], groups: usize) -> Common {
+    fit_alike(mean, group, groups, &[])
+}
+
+/// The same where it is known which pairs of groups are `alike`, as in [`super::structure::Structure`].
+fn fit_alike(mut mean: Square, group: &[usize], groups: usize, alike: &[usize]) -> Common {
     let (some, most) = (Columns::some(&mean), Columns::most(&mean));
     let mut parts = Parts::new(group, groups);
+    if !alike.is_empty() {
+        parts.alike = alike;
+        parts.cells = vec![0; groups * groups];
+        for (i, j, _) in mean.upper_pairs() {
+            parts.cells[group[i] * groups + group[j]] += 1;
+            if group[i] != group[j] {
+                parts.cells[group[j] * groups + group[i]] += 1;
+            }
+        }
+    }
     for columns in [some, some, most] {
         parts.find_blocks(&mean, columns);
         parts.find_effects(&mean, some);
@@ -172,6 +198,9 @@ pub(super) fn fit_groups(mut mean: Square, group: &[usize], groups: usize) -> Co
     Common { block: parts.block, effect: parts.effect, noise, cells, rest: mean }
 }
 
+/// Pairs of two groups whose middle is believed although others are alike.
+const ENOUGH_OF_ALIKE: usize = 4;
+
 /// Groups and hosts while they are being fitted.
 struct Parts<'a> {
     group: &'a [usize],
@@ -185,6 +214,10 @@ struct Parts<'a> {
     effect: Vec<f64>,
     /// By how much effects may be wrong, once something is known of them.
     reach: Option<f32>,
+    /// As in [`super::structure::Structure`].
+    alike: &'a [usize],
+    /// Number of pairs, `[group * groups + group]`, where it matters.
+    cells: Vec<usize>,
 }
 
 impl<'a> Parts<'a> {
@@ -197,6 +230,35 @@ impl<'a> Parts<'a> {
             block: vec![f64::NAN; groups * groups],
             effect: vec![0.0; group.len()],
             reach: None,
+            alike: &[],
+            cells: Vec::new(),
+        }
+    }
+
+    /// Whether a middle of two groups rests on too little.
+    fn is_few(&self, g: usize, h: usize) -> bool {
+        self.cells[g * self.groups + h] < ENOUGH_OF_ALIKE || self.members[g].len() == 1 || self.members[h].len() == 1
+    }
+
+    /// Where a middle rests on few pairs, those of the pairs of groups that are alike say more.
+    fn pool_blocks(&mut self) {
+        for class in 0..=self.alike.iter().max().map_or(0, |last| *last) {
+            let (mut known, mut all) = (Vec::new(), Vec::new());
+            for &(g, h) in self.places.iter().filter(|(g, h)| self.alike[g * self.groups + h] == class) {
+                let place = g * self.groups + h;
+                let values = std::iter::repeat_n(self.block[place], self.cells[place]);
+                if !self.is_few(g, h) {
+                    known.extend(values.clone());
+                }
+                all.extend(values);
+            }
+            let middle = median(if known.is_empty() { &mut all } else { &mut known });
+            for &(g, h) in &self.places {
+                if self.alike[g * self.groups + h] == class && self.is_few(g, h) && !middle.is_nan() {
+                    self.block[g * self.groups + h] = middle;
+                    self.block[h * self.groups + g] = middle;
+                }
+            }
         }
     }
 
@@ -209,6 +271,9 @@ impl<'a> Parts<'a> {
         for (&(g, h), &middle) in self.places.iter().zip(&middles) {
             self.block[g * groups + h] = middle;
             self.block[h * groups + g] = middle;
+        }
+        if !self.alike.is_empty() {
+            self.pool_blocks();
         }
     }
 
@@ -226,7 +291,7 @@ impl<'a> Parts<'a> {
         self.reach = self.reach.or_else(|| Some(middles::reach(mean, &next, of_row)));
         self.effect = next;
         // What all hosts of a group share belongs to its blocks.
-        for members in &self.members {
+        for members in self.members.iter().filter(|members| self.alike.is_empty() || members.len() > 1) {
             let mut own: Vec<f64> = members.iter().map(|&host| self.effect[host]).collect();
             let middle = match own[..] {
                 // The middle of two is half way to the slow one.
@@ -295,6 +360,37 @@ mod tests {
         // Of four partners each, the alternating medians are not at their end yet.
         assert!((fitted.block[0] + 0.4).abs() < 0.01 && are_near(&fitted.effect, &EFFECT, 0.01));
         assert!(fitted.rest.at(0, 9).is_nan());
+    }
+
+    #[test]
+    fn groups_of_which_few_pairs_are_known_are_as_far_as_those_that_are_alike() {
+        // Four groups of four, all equally far; of the first two, one pair is known, and it is slow.
+        let group: Vec<usize> = (0..16).map(|host| host / 4).collect();
+        let is_lost = |i: usize, j: usize| i < 4 && (4..8).contains(&j) && (i, j) != (1, 6);
+        let mean = symmetric(16, |i, j| match (group[i], group[j]) {
+            _ if is_lost(i, j) => f64::NAN,
+            _ if (i, j) == (1, 6) => 2.0,
+            (g, h) => {
+                if g == h {
+                    0.0
+                } else {
+                    0.5
+                }
+            }
+        });
+        let alike: Vec<usize> = (0..16).map(|place| usize::from(place / 4 != place % 4)).collect();
+        let slow = |alike: &[usize]| fit_alike(mean.clone(), &group, 4, alike).rest.at(1, 6);
+        assert!(slow(&[]).abs() < TOLERANCE && (slow(&alike) - 1.5).abs() < TOLERANCE);
+    }
+
+    #[test]
+    fn a_host_alone_keeps_what_it_adds_where_others_are_alike() {
+        let group: Vec<usize> = (0..13).map(|host| host / 4).collect();
+        let slow = |host: usize| if host == 12 { 0.3 } else { 0.0 };
+        let mean = symmetric(13, |i, j| slow(i) + slow(j) + if group[i] == group[j] { 0.0 } else { 0.5 });
+        let alike: Vec<usize> = (0..16).map(|place| usize::from(place / 4 != place % 4)).collect();
+        let of = |alike: &[usize]| fit_alike(mean.clone(), &group, 4, alike).effect[12];
+        assert!(of(&[]).abs() < TOLERANCE && (of(&alike) - 0.3).abs() < TOLERANCE);
     }
 
     #[test]
@@ -369,7 +465,7 @@ mod tests {
         let mean = symmetric(32, |i, j| way(i, j) + slow(i, j) + host(i) + host(j) + 0.01 * normal(&mut rng));
         let group = vec![0; 32];
         let without = fit_groups(mean.clone(), &group, 1);
-        let fitted = fit_blocks(mean.clone(), &group, 1, &patterns);
+        let fitted = fit_blocks(mean.clone(), &group, (1, &[]), &patterns);
         assert!(without.noise > 0.1 && fitted.noise < 0.015, "{} {}", without.noise, fitted.noise);
         assert!((fitted.rest.at(3, 17) - 0.8).abs() < 0.06, "{}", fitted.rest.at(3, 17));
         assert!((fitted.effect[9] - 0.5).abs() < 0.03, "{}", fitted.effect[9]);
@@ -380,7 +476,7 @@ mod tests {
         lose_pairs(&mut [&mut few], 0.3, &mut rng);
         few.set(3, 17, way(3, 17) + 0.8);
         few.set(17, 3, way(3, 17) + 0.8);
-        let fitted = fit_blocks(few, &group, 1, &patterns);
+        let fitted = fit_blocks(few, &group, (1, &[]), &patterns);
         assert!(fitted.noise < 0.025 && (fitted.rest.at(3, 17) - 0.8).abs() < 0.1, "{}", fitted.noise);
     }
 

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use super::{
     bands,
     folded::Folded,
-    model::less_sides,
-    polish::{fit_groups, fit_sides},
+    one_way::{less_sides, sides_of_both_ways},
+    polish::fit_groups,
     structure::{self, Structure},
 };
 use crate::analysis::groups::{self, Toward};
@@ -55,7 +55,13 @@ pub(super) fn infer(folded: &Folded) -> Structure {
             let mut group: Vec<usize> = placed.into_iter().map(|(group, _)| group).collect();
             chosen.iter().zip(&structure.group).for_each(|(host, own)| group[*host] = *own);
             let patterns = structure.patterns.iter().map(|_| nalgebra::DMatrix::zeros(hosts, 0)).collect();
-            return Structure { group: groups::by_size(&group), patterns, is_determined: true, is_understood: true };
+            return Structure {
+                group: groups::by_size(&group),
+                alike: Vec::new(),
+                patterns,
+                is_determined: true,
+                is_understood: true,
+            };
         }
         chosen.extend(strangers.iter().step_by(strangers.len().div_ceil(MOST_STRANGERS)));
         chosen.sort_unstable();
@@ -69,7 +75,7 @@ fn infer_of_all(folded: &Folded) -> Structure {
         return structure::infer(folded);
     }
     let of_length = |length: usize| {
-        less_sides(&folded.mean[length], &fit_sides(folded.half[length].clone()).effect, &folded.one_way[length])
+        less_sides(&folded.mean[length], &sides_of_both_ways(&folded.half[length]), &folded.one_way[length])
     };
     let mean = (0..folded.mean.len()).into_par_iter().map(of_length).collect();
     structure::infer(&Folded { mean, ..folded.clone() })

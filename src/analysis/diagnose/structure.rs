@@ -1,7 +1,8 @@
 //! Which structure of a network explains a run: groups of hosts, or else patterns; and whether it is understood.
 //!
 //! In: [`Folded`]. Out: [`Structure`]. How groups are found is told in [`groups`]; here it is decided between what
-//! could be, by how well one direction of every pair predicts the other one.
+//! could be, by how well one direction of every pair predicts the other one. Where many pairs are missing, most have
+//! one direction alone: there it is decided by how well all is explained, with what the numbers for it cost.
 
 use nalgebra::DMatrix;
 use rayon::prelude::*;
@@ -14,7 +15,10 @@ use super::{
 };
 use crate::{
     analysis::{
-        groups::{self, Band, spectral},
+        groups::{
+            self, Band, spectral,
+            tree::{self, Explained},
+        },
         square::Square,
     },
     stats::scatter_about_zero,
@@ -24,6 +28,8 @@ use crate::{
 pub(super) struct Structure {
     /// `[host]`.
     pub group: Vec<usize>,
+    /// Which pairs of groups are equally far from each other, `[group * groups + group]`; empty where it is not known.
+    pub alike: Vec<usize>,
     /// For each band of lengths, one pattern in each column, `[host, pattern]`.
     pub patterns: Vec<DMatrix<f64>>,
     /// Whether there are enough cells to tell it.
@@ -59,16 +65,23 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     if cells >= MOST_MISSING {
         group = joined_to_pairs(&bands, group);
     } else {
-        let mut bands = bands_given(&group);
+        let raw = bands_given(&group);
+        let mut bands = raw.clone();
         bands.iter_mut().for_each(|band| without_common(band, &group));
-        let all = groups::candidates(&bands).into_iter().chain([everybody.clone(), group.clone()]);
-        let costs = all.map(|group| (cost(&bands, &group), group));
+        let all: Vec<Vec<usize>> =
+            groups::candidates(&bands).into_iter().chain([everybody.clone(), group.clone()]).collect();
+        let mut starts = all.clone();
+        let costs = all.into_iter().map(|group| (cost(&bands, &group), group));
         if let Some((_, best)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) {
             group = groups::settled(&bands, best);
             let sorted = groups::sorted(&bands, group.clone());
             if cost(&bands, &sorted) < cost(&bands, &group) {
                 group = sorted;
             }
+        }
+        starts.push(group.clone());
+        if let Some(structure) = of_tree(&raw, &starts, &group) {
+            return structure;
         }
     }
     // A model that is right still errs by the noise in its own numbers: one per host and one per block.
@@ -84,7 +97,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         let is_determined = is_determined(hosts + groups * (groups + 1.0) / 2.0);
         let patterns = vec![DMatrix::zeros(group.len(), 0); bands.len()];
         let group = if is_determined { group } else { everybody.clone() };
-        Structure { group, patterns, is_determined, is_understood: is_determined && is_understood }
+        Structure { group, alike: Vec::new(), patterns, is_determined, is_understood: is_determined && is_understood }
     };
     if by_groups < UNEXPLAINED {
         let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
@@ -99,9 +112,31 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         let is_determined = is_determined(hosts * (1 + most) as f64);
         let is_understood = is_determined && by_patterns < not_understood;
         let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
-        return Structure { group: everybody, patterns, is_determined, is_understood };
+        return Structure { group: everybody, alike: Vec::new(), patterns, is_determined, is_understood };
     }
     of_groups(group, by_groups < not_understood)
+}
+
+/// Leaves under pods, where these explain a run of few pairs better than `group`. `starts`: partitions to begin with.
+fn of_tree(bands: &[Band], starts: &[Vec<usize>], group: &[usize]) -> Option<Structure> {
+    let hosts = group.len();
+    let pairs = bands[0].first.upper().count() as f64;
+    if hosts > MOST_HOSTS_OF_TREES || pairs < LEAST_CELLS * hosts as f64 {
+        return None;
+    }
+    let Explained { tree, cost, misfit } = tree::explain(bands, starts)?;
+    if cost >= tree::cost_of_groups(bands, group) || misfit > MOST_MISFIT {
+        return None;
+    }
+    let leaves = tree.pod.len();
+    let places = (0..leaves).flat_map(|leaf| (0..leaves).map(move |other| (leaf, other)));
+    Some(Structure {
+        alike: places.map(|(leaf, other)| tree.near(leaf, other) as usize).collect(),
+        group: tree.leaf,
+        patterns: vec![DMatrix::zeros(hosts, 0); bands.len()],
+        is_determined: true,
+        is_understood: misfit <= UNDERSTOOD_MISFIT,
+    })
 }
 
 /// The mean of both directions.
@@ -223,6 +258,15 @@ const NOT_UNDERSTOOD_WITH_FEW: f64 = 1.35;
 
 /// Cells for each number that is taken from them, below which nothing is known about structure.
 const LEAST_CELLS: f64 = 1.5;
+
+/// Most hosts of which few pairs are explained by a tree: the search takes as long as the cube of their number.
+const MOST_HOSTS_OF_TREES: usize = 256;
+
+/// Mean square of what a tree leaves of a cell, in units of noise, wild ones taken back, up to which it explains a run.
+const MOST_MISFIT: f64 = 2.2;
+
+/// The same up to which a run is understood: of what is right, nearly all is noise.
+const UNDERSTOOD_MISFIT: f64 = 1.4;
 
 /// Share of pairs below which many are missing.
 pub(super) const MOST_MISSING: f64 = 0.8;

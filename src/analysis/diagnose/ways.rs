@@ -102,7 +102,8 @@ pub(super) fn host_effects(
     let of_length = |length: usize| {
         let of = &fit.lengths[length];
         let error = |noise: f64, cells: &[usize], host: usize| match cells[host] {
-            cells if cells < least => f64::INFINITY,
+            0 => f64::INFINITY,
+            _ if fit.cells[length][host] < least => f64::INFINITY,
             // The variance of a median; that of the group's middle, from which an effect counts, comes to it. Of two,
             // it counts from the other one.
             cells => {

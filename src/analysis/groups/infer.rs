@@ -131,7 +131,7 @@ fn tree(bands: &[Band], hosts: usize) -> Dendrogram<f64> {
 }
 
 /// The part of every host once the first joins have left this many parts.
-fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
+pub(super) fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
     let mut label: Vec<usize> = (0..hosts).collect();
     // A step joins two clusters; cluster `hosts + n` is what step n made.
     let mut members: Vec<Vec<usize>> = (0..hosts).map(|host| vec![host]).collect();

@@ -2,7 +2,8 @@
 //!
 //! In: what both directions of every pair have in common, in few bands of message lengths ([`Band`]). Out: the group of
 //! every host ([`infer`], [`candidates`] where many pairs are missing, [`place`] where groups are known from some
-//! hosts), or patterns where structure is no groups ([`spectral`]). It knows nothing of faults: who is slow is
+//! hosts), leaves under pods ([`mod@tree`], for runs of few pairs), or patterns where structure is no groups
+//! ([`spectral`]). It knows nothing of faults: who is slow is
 //! [`super::diagnose`]'s.
 
 mod blocks;
@@ -10,6 +11,7 @@ mod infer;
 mod place;
 mod pools;
 pub mod spectral;
+pub mod tree;
 
 pub use infer::{absorb, candidates, infer, refine, settled};
 pub use place::{Toward, place};
