@@ -260,7 +260,7 @@ const NOT_UNDERSTOOD_WITH_FEW: f64 = 1.35;
 const LEAST_CELLS: f64 = 1.5;
 
 /// Most hosts of which few pairs are explained by a tree: the search takes as long as the cube of their number.
-const MOST_HOSTS_OF_TREES: usize = 256;
+const MOST_HOSTS_OF_TREES: usize = 128;
 
 /// Mean square of what a tree leaves of a cell, in units of noise, wild ones taken back, up to which it explains a run.
 const MOST_MISFIT: f64 = 2.2;

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::{
     Band,
     blocks::{Blocks, MOST_OF_FEW, add_misfit, all_blocks, misfit, squares, weight},
-    by_size,
+    by_size, count, sizes,
     spectral::{self, Judge},
 };
 use crate::{analysis::square::Square, stats::median};
@@ -59,7 +59,7 @@ pub fn refine(bands: &[Band], mut label: Vec<usize>) -> Vec<usize> {
 /// Puts hosts that are alone into the group whose shape is most like theirs, if there is any group: a host that is far
 /// from everybody, or slow in a way that differs from group to group, is no group.
 pub fn absorb(bands: &[Band], label: &[usize]) -> Vec<usize> {
-    let (all, size) = (all_blocks(&squares(bands), label), sizes(label));
+    let (all, size) = (all_blocks(&squares(bands), label), sizes(label, count(label)));
     let place = |host: usize| {
         if size[label[host]] > 1 {
             return label[host];
@@ -71,13 +71,6 @@ pub fn absorb(bands: &[Band], label: &[usize]) -> Vec<usize> {
         groups.min_by(|a, b| cost[*a].total_cmp(&cost[*b])).unwrap_or(0)
     };
     by_size(&(0..label.len()).into_par_iter().map(place).collect::<Vec<_>>())
-}
-
-/// Number of hosts of every group.
-fn sizes(label: &[usize]) -> Vec<usize> {
-    let mut size = vec![0; label.iter().max().map_or(0, |last| last + 1)];
-    label.iter().for_each(|group| size[*group] += 1);
-    size
 }
 
 /// Partitions of different coarseness: hosts whose rows have similar shapes, then moved to where they fit.
@@ -294,7 +287,7 @@ const PAIRS: usize = 64;
 /// Moves single hosts to the group whose shape is theirs.
 fn settle(squares: &[(&Square, f64)], mut label: Vec<usize>) -> Vec<usize> {
     for _ in 0..4 {
-        let (all, size) = (all_blocks(squares, &label), sizes(&label));
+        let (all, size) = (all_blocks(squares, &label), sizes(&label, count(&label)));
         let count = size.len();
         let moved: Vec<usize> = (0..label.len())
             .into_par_iter()
@@ -347,7 +340,7 @@ mod tests {
             let found = infer(&bands(&leaf, 0.3, 0.04, |_| 0.0, seed as u64));
             assert!(is_same_partition(&found, &leaf), "{sizes:?} {leaf:?} {found:?}");
             // The largest group is the first one.
-            let size = super::sizes(&found);
+            let size = super::sizes(&found, super::count(&found));
             assert!(size.is_sorted_by(|a, b| a >= b), "{size:?}");
         }
     }

@@ -34,10 +34,22 @@ pub struct Band {
     pub noise: f64,
 }
 
+/// Number of groups.
+fn count(label: &[usize]) -> usize {
+    label.iter().max().map_or(0, |last| last + 1)
+}
+
+/// Number of hosts of every group, of which there are so many.
+fn sizes(label: &[usize], count: usize) -> Vec<usize> {
+    let mut size = vec![0; count];
+    label.iter().for_each(|group| size[*group] += 1);
+    size
+}
+
 /// Numbers groups by size, the largest first.
 pub fn by_size(label: &[usize]) -> Vec<usize> {
-    let count = label.iter().max().map_or(0, |last| last + 1);
-    let mut sizes: Vec<(usize, usize)> = (0..count).map(|g| (label.iter().filter(|l| **l == g).count(), g)).collect();
+    let count = count(label);
+    let mut sizes: Vec<(usize, usize)> = sizes(label, count).into_iter().zip(0..).collect();
     sizes.retain(|(size, _)| *size > 0);
     sizes.sort_by_key(|(size, group)| (std::cmp::Reverse(*size), *group));
     let mut rank = vec![0; count];

@@ -5,12 +5,14 @@
 //! switches has three: how far hosts of a leaf are, of a pod, and all others; beside them what hosts add, and bad
 //! uplinks of leaves. So few numbers are known from few cells, and a host's place from one or two.
 //!
-//! The search goes downhill: hosts move to other leaves, leaves join, pods are cut anew.
+//! The search goes downhill: hosts move to other leaves, leaves join and split, pods are cut anew. What is least is the
+//! length of a description (Rissanen, 1978), as twice a logarithm: squares of what is left of the cells, in units of
+//! noise, and what it takes to name the leaf of every host and the numbers. What numbers cost was set on drawn runs.
 
 use kodama::{Dendrogram, Method, linkage};
 use rayon::prelude::*;
 
-use super::{Band, blocks::LEAST_DIFFERENCE, by_size, infer::cut};
+use super::{Band, blocks::LEAST_DIFFERENCE, by_size, count, infer::cut, sizes};
 use crate::stats::median;
 
 /// Hosts in leaves, leaves in pods.
@@ -492,18 +494,6 @@ fn chains(known: &[Known], hosts: usize) -> Vec<Vec<usize>> {
     let mut distances = start.distances(known, &(0..hosts).collect::<Vec<_>>());
     let joins = linkage_of_known(&mut distances, hosts, Method::Single);
     (2..=(2 * hosts / 3).min(MOST_LEAVES)).map(|count| cut(&joins, hosts, count)).collect()
-}
-
-/// Number of groups.
-fn count(group: &[usize]) -> usize {
-    group.iter().max().map_or(0, |last| last + 1)
-}
-
-/// Number of hosts of every group.
-fn sizes(group: &[usize], groups: usize) -> Vec<usize> {
-    let mut size = vec![0; groups];
-    group.iter().for_each(|group| size[*group] += 1);
-    size
 }
 
 /// What it costs to say that so many of all hosts are together: twice the logarithm of how likely that would be.
