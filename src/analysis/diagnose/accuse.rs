@@ -385,6 +385,27 @@ mod tests {
     }
 
     #[test]
+    fn a_link_of_which_no_cell_is_slow_is_no_finding() {
+        // Distances scatter, directions hardly do: what one direction takes longer than the other one stands out. Yet of
+        // a pair that is near it is no slower than others are.
+        let found = |mean: f64| {
+            let mut rng = generator(9);
+            let far = symmetric(16, |_, _| 0.1 * normal(&mut rng));
+            let sides = |i: usize, j: usize| match (i, j) {
+                (2, 9) => mean + 0.2,
+                (9, 2) => mean - 0.2,
+                _ => far.at(i, j),
+            };
+            let times = (0..4).map(|_| square(16, |i, j| sides(i, j) + 0.005 * normal(&mut rng))).collect();
+            let folded = Folded::of_logarithms(&[0, 1 << 10, 1 << 16, 1 << 20], times);
+            let found = judge(folded, Some(&[0; 16]), 0.99, Floors::OF_TIMES).suspicions;
+            found.into_iter().map(|found| (found.kind, found.hosts)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(-0.18), []);
+        assert_eq!(found(0.18), [(Kind::Link, vec![2, 9])]);
+    }
+
+    #[test]
     fn what_is_found_lets_the_next_one_leave_more_doubt() {
         assert!((allowed_doubt(0.99, 0.0) - 0.01).abs() < 1e-12 && (allowed_doubt(0.99, 2.0) - 0.03).abs() < 1e-12);
         let scores = [9.0, 5.5, 4.6, 3.0];

@@ -13,13 +13,12 @@
 
 use std::collections::HashSet;
 
-use nalgebra::DMatrix;
 use rayon::prelude::*;
 
 use super::{
     folded::Folded,
     one_way,
-    polish::{Common, Side, fit_blocks, fit_sides},
+    polish::{Common, Grouping, Side, fit_blocks, fit_sides},
     sample,
     structure::Structure,
 };
@@ -72,20 +71,15 @@ impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
     pub fn of(folded: Folded, known: Option<&[usize]>) -> Self {
         let structure = match known {
-            Some(known) => Structure {
-                group: known.to_vec(),
-                alike: Vec::new(),
-                patterns: vec![DMatrix::zeros(known.len(), 0)],
-                is_determined: true,
-                is_understood: true,
-            },
+            Some(known) => Structure::of_groups(known.to_vec(), 1, true, true),
             None => sample::infer(&folded),
         };
         let (lengths, measured) = (folded.mean.len(), folded.measured());
         let groups = structure.group.iter().max().map_or(1, |last| last + 1);
         let Structure { group, alike, patterns, is_determined, is_understood } = structure;
         let fit_mean = |length: usize, mean: Square| {
-            fit_blocks(mean, &group, (groups, &alike), &patterns[length * patterns.len() / lengths])
+            let grouping = Grouping { group: &group, groups, alike: alike.as_deref() };
+            fit_blocks(mean, grouping, &patterns[length * patterns.len() / lengths])
         };
         let directions = folded.mean.into_par_iter().zip(folded.half).zip(&folded.one_way).enumerate();
         let fitted: Vec<(Common, Side)> = directions

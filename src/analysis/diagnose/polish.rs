@@ -80,19 +80,25 @@ pub fn members(group: &[usize], groups: usize) -> Vec<Vec<usize>> {
     members
 }
 
+/// Groups of hosts, and what is known of the ways between them.
+#[derive(Clone, Copy)]
+pub(super) struct Grouping<'a> {
+    /// The group of every host, `[host]`.
+    pub group: &'a [usize],
+    /// Number of groups.
+    pub groups: usize,
+    /// As in [`super::structure::Structure`].
+    pub alike: Option<&'a [usize]>,
+}
+
 /// Takes apart the means of both directions: groups, hosts, and patterns where there are any.
-pub(super) fn fit_blocks(
-    mean: Square,
-    group: &[usize],
-    (groups, alike): (usize, &[usize]),
-    patterns: &DMatrix<f64>,
-) -> Common {
-    let mut fitted = fit_alike(mean, group, groups, alike);
+pub(super) fn fit_blocks(mean: Square, grouping: Grouping, patterns: &DMatrix<f64>) -> Common {
+    let mut fitted = fit_grouping(mean, grouping);
     if patterns.ncols() > 0 {
         for _ in 0..3 {
             take_patterns(&mut fitted, patterns);
             let Common { block, effect, rest, .. } = fitted;
-            let more = fit_groups(rest, group, groups);
+            let more = fit_grouping(rest, grouping);
             fitted = Common {
                 block: block.iter().zip(&more.block).map(|(a, b)| a + b).collect(),
                 effect: effect.iter().zip(&more.effect).map(|(a, b)| a + b).collect(),
@@ -165,23 +171,13 @@ const WILD_DEPARTURE: f64 = 4.0;
 
 /// Takes apart the means of both directions: groups and hosts.
 pub(super) fn fit_groups(mean: Square, group: &[usize], groups: usize) -> Common {
-    fit_alike(mean, group, groups, &[])
+    fit_grouping(mean, Grouping { group, groups, alike: None })
 }
 
-/// The same where it is known which pairs of groups are `alike`, as in [`super::structure::Structure`].
-fn fit_alike(mut mean: Square, group: &[usize], groups: usize, alike: &[usize]) -> Common {
+fn fit_grouping(mut mean: Square, grouping: Grouping) -> Common {
     let (some, most) = (Columns::some(&mean), Columns::most(&mean));
-    let mut parts = Parts::new(group, groups);
-    if !alike.is_empty() {
-        parts.alike = alike;
-        parts.cells = vec![0; groups * groups];
-        for (i, j, _) in mean.upper_pairs() {
-            parts.cells[group[i] * groups + group[j]] += 1;
-            if group[i] != group[j] {
-                parts.cells[group[j] * groups + group[i]] += 1;
-            }
-        }
-    }
+    let group = grouping.group;
+    let mut parts = Parts::new(&mean, grouping);
     for columns in [some, some, most] {
         parts.find_blocks(&mean, columns);
         parts.find_effects(&mean, some);
@@ -214,14 +210,32 @@ struct Parts<'a> {
     effect: Vec<f64>,
     /// By how much effects may be wrong, once something is known of them.
     reach: Option<f32>,
-    /// As in [`super::structure::Structure`].
-    alike: &'a [usize],
-    /// Number of pairs, `[group * groups + group]`, where it matters.
+    alike: Option<Alike<'a>>,
+}
+
+/// Pairs of groups that are equally far from each other.
+struct Alike<'a> {
+    /// The class of every pair of groups, `[group * groups + group]`.
+    class: &'a [usize],
+    /// Number of its pairs of hosts, `[group * groups + group]`.
     cells: Vec<usize>,
 }
 
+impl<'a> Alike<'a> {
+    fn of(mean: &Square, class: &'a [usize], group: &[usize], groups: usize) -> Self {
+        let mut cells = vec![0; groups * groups];
+        for (i, j, _) in mean.upper_pairs() {
+            cells[group[i] * groups + group[j]] += 1;
+            if group[i] != group[j] {
+                cells[group[j] * groups + group[i]] += 1;
+            }
+        }
+        Self { class, cells }
+    }
+}
+
 impl<'a> Parts<'a> {
-    fn new(group: &'a [usize], groups: usize) -> Self {
+    fn new(mean: &Square, Grouping { group, groups, alike }: Grouping<'a>) -> Self {
         Self {
             group,
             groups,
@@ -230,34 +244,32 @@ impl<'a> Parts<'a> {
             block: vec![f64::NAN; groups * groups],
             effect: vec![0.0; group.len()],
             reach: None,
-            alike: &[],
-            cells: Vec::new(),
+            alike: alike.map(|class| Alike::of(mean, class, group, groups)),
         }
-    }
-
-    /// Whether a middle of two groups rests on too little.
-    fn is_few(&self, g: usize, h: usize) -> bool {
-        self.cells[g * self.groups + h] < ENOUGH_OF_ALIKE || self.members[g].len() == 1 || self.members[h].len() == 1
     }
 
     /// Where a middle rests on few pairs, those of the pairs of groups that are alike say more.
     fn pool_blocks(&mut self) {
-        for class in 0..=self.alike.iter().max().map_or(0, |last| *last) {
+        let Some(Alike { class, cells }) = &self.alike else { return };
+        let groups = self.groups;
+        let is_few = |g: usize, h: usize| {
+            cells[g * groups + h] < ENOUGH_OF_ALIKE || self.members[g].len() == 1 || self.members[h].len() == 1
+        };
+        for own in 0..=class.iter().max().map_or(0, |last| *last) {
+            let places = || self.places.iter().filter(|(g, h)| class[g * groups + h] == own);
             let (mut known, mut all) = (Vec::new(), Vec::new());
-            for &(g, h) in self.places.iter().filter(|(g, h)| self.alike[g * self.groups + h] == class) {
-                let place = g * self.groups + h;
-                let values = std::iter::repeat_n(self.block[place], self.cells[place]);
-                if !self.is_few(g, h) {
+            for &(g, h) in places() {
+                let place = g * groups + h;
+                let values = std::iter::repeat_n(self.block[place], cells[place]);
+                if !is_few(g, h) {
                     known.extend(values.clone());
                 }
                 all.extend(values);
             }
             let middle = median(if known.is_empty() { &mut all } else { &mut known });
-            for &(g, h) in &self.places {
-                if self.alike[g * self.groups + h] == class && self.is_few(g, h) && !middle.is_nan() {
-                    self.block[g * self.groups + h] = middle;
-                    self.block[h * self.groups + g] = middle;
-                }
+            for &(g, h) in places().filter(|(g, h)| is_few(*g, *h) && !middle.is_nan()) {
+                self.block[g * groups + h] = middle;
+                self.block[h * groups + g] = middle;
             }
         }
     }
@@ -272,9 +284,7 @@ impl<'a> Parts<'a> {
             self.block[g * groups + h] = middle;
             self.block[h * groups + g] = middle;
         }
-        if !self.alike.is_empty() {
-            self.pool_blocks();
-        }
+        self.pool_blocks();
     }
 
     /// What the cells of a row of each group should be but for the row's host, `[group][column]`.
@@ -291,7 +301,7 @@ impl<'a> Parts<'a> {
         self.reach = self.reach.or_else(|| Some(middles::reach(mean, &next, of_row)));
         self.effect = next;
         // What all hosts of a group share belongs to its blocks.
-        for members in self.members.iter().filter(|members| self.alike.is_empty() || members.len() > 1) {
+        for members in self.members.iter().filter(|members| self.alike.is_none() || members.len() > 1) {
             let mut own: Vec<f64> = members.iter().map(|&host| self.effect[host]).collect();
             let middle = match own[..] {
                 // The middle of two is half way to the slow one.
@@ -379,8 +389,8 @@ mod tests {
             }
         });
         let alike: Vec<usize> = (0..16).map(|place| usize::from(place / 4 != place % 4)).collect();
-        let slow = |alike: &[usize]| fit_alike(mean.clone(), &group, 4, alike).rest.at(1, 6);
-        assert!(slow(&[]).abs() < TOLERANCE && (slow(&alike) - 1.5).abs() < TOLERANCE);
+        let slow = |alike| fit_grouping(mean.clone(), Grouping { group: &group, groups: 4, alike }).rest.at(1, 6);
+        assert!(slow(None).abs() < TOLERANCE && (slow(Some(&alike)) - 1.5).abs() < TOLERANCE);
     }
 
     #[test]
@@ -389,8 +399,8 @@ mod tests {
         let slow = |host: usize| if host == 12 { 0.3 } else { 0.0 };
         let mean = symmetric(13, |i, j| slow(i) + slow(j) + if group[i] == group[j] { 0.0 } else { 0.5 });
         let alike: Vec<usize> = (0..16).map(|place| usize::from(place / 4 != place % 4)).collect();
-        let of = |alike: &[usize]| fit_alike(mean.clone(), &group, 4, alike).effect[12];
-        assert!(of(&[]).abs() < TOLERANCE && (of(&alike) - 0.3).abs() < TOLERANCE);
+        let of = |alike| fit_grouping(mean.clone(), Grouping { group: &group, groups: 4, alike }).effect[12];
+        assert!(of(None).abs() < TOLERANCE && (of(Some(&alike)) - 0.3).abs() < TOLERANCE);
     }
 
     #[test]
@@ -463,9 +473,9 @@ mod tests {
         let host = |i: usize| if i == 9 { 0.5 } else { 0.0 };
         let way = |i: usize, j: usize| (1.0 + 0.2 * hops[i][j]).ln();
         let mean = symmetric(32, |i, j| way(i, j) + slow(i, j) + host(i) + host(j) + 0.01 * normal(&mut rng));
-        let group = vec![0; 32];
-        let without = fit_groups(mean.clone(), &group, 1);
-        let fitted = fit_blocks(mean.clone(), &group, (1, &[]), &patterns);
+        let one = Grouping { group: &[0; 32], groups: 1, alike: None };
+        let without = fit_groups(mean.clone(), one.group, 1);
+        let fitted = fit_blocks(mean.clone(), one, &patterns);
         assert!(without.noise > 0.1 && fitted.noise < 0.015, "{} {}", without.noise, fitted.noise);
         assert!((fitted.rest.at(3, 17) - 0.8).abs() < 0.06, "{}", fitted.rest.at(3, 17));
         assert!((fitted.effect[9] - 0.5).abs() < 0.03, "{}", fitted.effect[9]);
@@ -476,7 +486,7 @@ mod tests {
         lose_pairs(&mut [&mut few], 0.3, &mut rng);
         few.set(3, 17, way(3, 17) + 0.8);
         few.set(17, 3, way(3, 17) + 0.8);
-        let fitted = fit_blocks(few, &group, (1, &[]), &patterns);
+        let fitted = fit_blocks(few, one, &patterns);
         assert!(fitted.noise < 0.025 && (fitted.rest.at(3, 17) - 0.8).abs() < 0.1, "{}", fitted.noise);
     }
 

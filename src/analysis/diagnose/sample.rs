@@ -54,14 +54,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         if strangers.len() < FEWEST_STRANGERS || chosen.len() > CHOSEN {
             let mut group: Vec<usize> = placed.into_iter().map(|(group, _)| group).collect();
             chosen.iter().zip(&structure.group).for_each(|(host, own)| group[*host] = *own);
-            let patterns = structure.patterns.iter().map(|_| nalgebra::DMatrix::zeros(hosts, 0)).collect();
-            return Structure {
-                group: groups::by_size(&group),
-                alike: Vec::new(),
-                patterns,
-                is_determined: true,
-                is_understood: true,
-            };
+            return Structure::of_groups(groups::by_size(&group), structure.patterns.len(), true, true);
         }
         chosen.extend(strangers.iter().step_by(strangers.len().div_ceil(MOST_STRANGERS)));
         chosen.sort_unstable();

@@ -28,14 +28,22 @@ use crate::{
 pub(super) struct Structure {
     /// `[host]`.
     pub group: Vec<usize>,
-    /// Which pairs of groups are equally far from each other, `[group * groups + group]`; empty where it is not known.
-    pub alike: Vec<usize>,
+    /// Which pairs of groups are equally far from each other, `[group * groups + group]`, where it is known.
+    pub alike: Option<Vec<usize>>,
     /// For each band of lengths, one pattern in each column, `[host, pattern]`.
     pub patterns: Vec<DMatrix<f64>>,
     /// Whether there are enough cells to tell it.
     pub is_determined: bool,
     /// Whether it predicts one direction of pairs from the other one about as well as noise allows.
     pub is_understood: bool,
+}
+
+impl Structure {
+    /// Groups that are no patterns. `bands`: number of bands of lengths.
+    pub fn of_groups(group: Vec<usize>, bands: usize, is_determined: bool, is_understood: bool) -> Self {
+        let patterns = vec![DMatrix::zeros(group.len(), 0); bands];
+        Self { group, alike: None, patterns, is_determined, is_understood }
+    }
 }
 
 /// Finds groups of hosts, or patterns where groups do not explain what there is.
@@ -95,9 +103,8 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     let not_understood = if cells < MOST_MISSING { NOT_UNDERSTOOD_WITH_FEW } else { NOT_UNDERSTOOD };
     let of_groups = |group: Vec<usize>, is_understood: bool| {
         let is_determined = is_determined(hosts + groups * (groups + 1.0) / 2.0);
-        let patterns = vec![DMatrix::zeros(group.len(), 0); bands.len()];
         let group = if is_determined { group } else { everybody.clone() };
-        Structure { group, alike: Vec::new(), patterns, is_determined, is_understood: is_determined && is_understood }
+        Structure::of_groups(group, bands.len(), is_determined, is_determined && is_understood)
     };
     if by_groups < UNEXPLAINED {
         let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
@@ -112,7 +119,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         let is_determined = is_determined(hosts * (1 + most) as f64);
         let is_understood = is_determined && by_patterns < not_understood;
         let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
-        return Structure { group: everybody, alike: Vec::new(), patterns, is_determined, is_understood };
+        return Structure { group: everybody, alike: None, patterns, is_determined, is_understood };
     }
     of_groups(group, by_groups < not_understood)
 }
@@ -130,13 +137,8 @@ fn of_tree(bands: &[Band], starts: &[Vec<usize>], group: &[usize]) -> Option<Str
     }
     let leaves = tree.pod.len();
     let places = (0..leaves).flat_map(|leaf| (0..leaves).map(move |other| (leaf, other)));
-    Some(Structure {
-        alike: places.map(|(leaf, other)| tree.near(leaf, other) as usize).collect(),
-        group: tree.leaf,
-        patterns: vec![DMatrix::zeros(hosts, 0); bands.len()],
-        is_determined: true,
-        is_understood: misfit <= UNDERSTOOD_MISFIT,
-    })
+    let alike = Some(places.map(|(leaf, other)| tree.near(leaf, other) as usize).collect());
+    Some(Structure { alike, ..Structure::of_groups(tree.leaf, bands.len(), true, misfit <= UNDERSTOOD_MISFIT) })
 }
 
 /// The mean of both directions.

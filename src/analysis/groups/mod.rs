@@ -3,8 +3,7 @@
 //! In: what both directions of every pair have in common, in few bands of message lengths ([`Band`]). Out: the group of
 //! every host ([`infer`], [`candidates`] where many pairs are missing, [`place`] where groups are known from some
 //! hosts), leaves under pods ([`mod@tree`], for runs of few pairs), or patterns where structure is no groups
-//! ([`spectral`]). It knows nothing of faults: who is slow is
-//! [`super::diagnose`]'s.
+//! ([`spectral`]). It knows nothing of faults: who is slow is [`super::diagnose`]'s.
 
 mod blocks;
 mod infer;
