@@ -71,16 +71,14 @@ impl Fit {
     /// Takes a run apart; `known` are groups that somebody names, else they are found in the data.
     pub fn of(folded: Folded, known: Option<&[usize]>) -> Self {
         let structure = match known {
-            Some(known) => Structure::of_groups(known.to_vec(), 1, true, true),
+            Some(known) => Structure::of_groups(known.to_vec(), true, true),
             None => sample::infer(&folded),
         };
         let (lengths, measured) = (folded.mean.len(), folded.measured());
         let groups = structure.group.iter().max().map_or(1, |last| last + 1);
-        let Structure { group, alike, patterns, is_determined, is_understood } = structure;
-        let fit_mean = |length: usize, mean: Square| {
-            let grouping = Grouping { group: &group, groups, alike: alike.as_deref() };
-            fit_blocks(mean, grouping, &patterns[length * patterns.len() / lengths])
-        };
+        let grouping = Grouping { group: &structure.group, groups, alike: structure.alike.as_deref() };
+        let fit_mean =
+            |length: usize, mean: Square| fit_blocks(mean, grouping, structure.neighbourhood(length, lengths));
         let directions = folded.mean.into_par_iter().zip(folded.half).zip(&folded.one_way).enumerate();
         let fitted: Vec<(Common, Side)> = directions
             .map(|(length, ((mean, half), pairs))| match pairs.is_empty() {
@@ -90,10 +88,10 @@ impl Fit {
             .collect();
         let one_way: HashSet<(usize, usize)> = folded.one_way.iter().flatten().copied().collect();
         let mut fit = Self {
-            group,
             groups,
-            is_determined,
-            is_understood,
+            is_determined: structure.is_determined,
+            is_understood: structure.is_understood,
+            group: structure.group,
             lengths: Vec::new(),
             rest: Vec::new(),
             side_rest: Vec::new(),

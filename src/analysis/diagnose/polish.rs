@@ -91,12 +91,22 @@ pub(super) struct Grouping<'a> {
     pub alike: Option<&'a [usize]>,
 }
 
-/// Takes apart the means of both directions: groups, hosts, and patterns where there are any.
-pub(super) fn fit_blocks(mean: Square, grouping: Grouping, patterns: &DMatrix<f64>) -> Common {
+/// What is known of every host's neighbourhood, as in [`super::structure::Neighbourhoods`].
+#[derive(Clone, Copy)]
+pub(super) enum Neighbourhood<'a> {
+    Patterns(&'a DMatrix<f64>),
+    Hops(&'a [u8]),
+}
+
+/// Takes apart the means of both directions: groups, hosts, and neighbourhoods where there are any.
+pub(super) fn fit_blocks(mean: Square, grouping: Grouping, neighbourhood: Option<Neighbourhood>) -> Common {
     let mut fitted = fit_grouping(mean, grouping);
-    if patterns.ncols() > 0 {
+    if let Some(neighbourhood) = neighbourhood {
         for _ in 0..3 {
-            take_patterns(&mut fitted, patterns);
+            match neighbourhood {
+                Neighbourhood::Patterns(patterns) => take_patterns(&mut fitted, patterns),
+                Neighbourhood::Hops(hops) => take_hops(&mut fitted.rest, hops),
+            }
             let Common { block, effect, rest, .. } = fitted;
             let more = fit_grouping(rest, grouping);
             fitted = Common {
@@ -107,6 +117,17 @@ pub(super) fn fit_blocks(mean: Square, grouping: Grouping, patterns: &DMatrix<f6
         }
     }
     fitted
+}
+
+/// Takes from the rest what all pairs with as many hops have in common.
+fn take_hops(rest: &mut Square, hops: &[u8]) {
+    let hosts = rest.side();
+    let mut rests = vec![Vec::new(); hops.iter().max().map_or(0, |most| usize::from(*most) + 1)];
+    rest.upper_pairs().for_each(|(i, j, value)| rests[usize::from(hops[i * hosts + j])].push(value));
+    let middles: Vec<f32> = rests.iter_mut().map(|rests| median(rests) as f32).collect();
+    rest.rows_mut().zip(hops.par_chunks(hosts)).for_each(|(row, hops)| {
+        row.iter_mut().zip(hops).for_each(|(value, hops)| *value -= middles[usize::from(*hops)]);
+    });
 }
 
 /// Takes from the rest what the patterns, unit vectors orthogonal to the constant, explain of it: of the times, because
@@ -475,7 +496,7 @@ mod tests {
         let mean = symmetric(32, |i, j| way(i, j) + slow(i, j) + host(i) + host(j) + 0.01 * normal(&mut rng));
         let one = Grouping { group: &[0; 32], groups: 1, alike: None };
         let without = fit_groups(mean.clone(), one.group, 1);
-        let fitted = fit_blocks(mean.clone(), one, &patterns);
+        let fitted = fit_blocks(mean.clone(), one, Some(Neighbourhood::Patterns(&patterns)));
         assert!(without.noise > 0.1 && fitted.noise < 0.015, "{} {}", without.noise, fitted.noise);
         assert!((fitted.rest.at(3, 17) - 0.8).abs() < 0.06, "{}", fitted.rest.at(3, 17));
         assert!((fitted.effect[9] - 0.5).abs() < 0.03, "{}", fitted.effect[9]);
@@ -486,8 +507,26 @@ mod tests {
         lose_pairs(&mut [&mut few], 0.3, &mut rng);
         few.set(3, 17, way(3, 17) + 0.8);
         few.set(17, 3, way(3, 17) + 0.8);
-        let fitted = fit_blocks(few, one, &patterns);
+        let fitted = fit_blocks(few, one, Some(Neighbourhood::Patterns(&patterns)));
         assert!(fitted.noise < 0.025 && (fitted.rest.at(3, 17) - 0.8).abs() < 0.1, "{}", fitted.noise);
+    }
+
+    #[test]
+    fn hops_explain_a_torus_and_leave_a_slow_host_and_a_slow_pair() {
+        let mut rng = generator(5);
+        let hops = torus([4, 4, 2], &mut rng);
+        let slow = |i: usize, j: usize| if (i, j) == (3, 17) { 0.8 } else { 0.0 };
+        let host = |i: usize| if i == 9 { 0.5 } else { 0.0 };
+        let way = |i: usize, j: usize| (1.0 + 0.2 * hops[i][j]).ln() + slow(i, j) + host(i) + host(j);
+        let mut mean = symmetric(32, |i, j| way(i, j) + 0.01 * normal(&mut rng));
+        lose_pairs(&mut [&mut mean], 0.6, &mut rng);
+        mean.set(3, 17, way(3, 17));
+        mean.set(17, 3, way(3, 17));
+        let one = Grouping { group: &[0; 32], groups: 1, alike: None };
+        let hops: Vec<u8> = hops.into_iter().flatten().map(|hops| hops as u8).collect();
+        let fitted = fit_blocks(mean, one, Some(Neighbourhood::Hops(&hops)));
+        assert!(fitted.noise < 0.015 && (fitted.rest.at(3, 17) - 0.8).abs() < 0.04, "{}", fitted.noise);
+        assert!((fitted.effect[9] - 0.5).abs() < 0.02, "{}", fitted.effect[9]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{
     folded::Folded,
     one_way::{less_sides, sides_of_both_ways},
     polish::fit_groups,
-    structure::{self, Structure},
+    structure::{self, Neighbourhoods, Structure},
 };
 use crate::analysis::groups::{self, Toward};
 
@@ -44,7 +44,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     for _ in 0..2 {
         let some = folded.of_hosts(&chosen);
         let structure = infer_of_all(&some);
-        let is_groups = structure.patterns.iter().all(|patterns| patterns.ncols() == 0);
+        let is_groups = matches!(structure.neighbourhoods, Neighbourhoods::None);
         if !(is_groups && structure.is_understood) {
             break;
         }
@@ -54,7 +54,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         if strangers.len() < FEWEST_STRANGERS || chosen.len() > CHOSEN {
             let mut group: Vec<usize> = placed.into_iter().map(|(group, _)| group).collect();
             chosen.iter().zip(&structure.group).for_each(|(host, own)| group[*host] = *own);
-            return Structure::of_groups(groups::by_size(&group), structure.patterns.len(), true, true);
+            return Structure::of_groups(groups::by_size(&group), true, true);
         }
         chosen.extend(strangers.iter().step_by(strangers.len().div_ceil(MOST_STRANGERS)));
         chosen.sort_unstable();
@@ -123,7 +123,7 @@ mod tests {
         let (folded, leaf) = drawn(&[60; 6], |_, _| false);
         let structure = infer(&folded);
         assert!(structure.is_understood && is_same_partition(&structure.group, &leaf));
-        assert!(structure.patterns.iter().all(|patterns| patterns.shape() == (360, 0)));
+        assert!(matches!(structure.neighbourhoods, Neighbourhoods::None) && structure.group.len() == 360);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Which structure of a network explains a run: groups of hosts, or else patterns; and whether it is understood.
+//! Which structure of a network explains a run: groups of hosts, or else a torus or patterns; and whether it is
+//! understood.
 //!
 //! In: [`Folded`]. Out: [`Structure`]. How groups are found is told in [`groups`]; here it is decided between what
 //! could be, by how well one direction of every pair predicts the other one. Where many pairs are missing, most have
@@ -11,27 +12,34 @@ use super::{
     bands::bands,
     folded::Folded,
     middles::toward_groups,
-    polish::{fit_groups, members},
+    polish::{Neighbourhood, fit_groups, members},
 };
 use crate::{
     analysis::{
-        groups::{
-            self, Band, spectral,
-            tree::{self, Explained},
-        },
+        groups::{self, Band, spectral, torus, tree},
         square::Square,
     },
     stats::scatter_about_zero,
 };
 
-/// What a network's structure is like: groups of hosts, or else patterns.
+/// Where every host has its own neighbourhood, what is known of these.
+pub(super) enum Neighbourhoods {
+    /// They do not matter: groups are all that there is.
+    None,
+    /// For each band of lengths, one pattern in each column, `[host, pattern]`.
+    Patterns(Vec<DMatrix<f64>>),
+    /// Number of hops between hosts, `[host * hosts + host]`.
+    Hops(Vec<u8>),
+}
+
+/// What a network's structure is like: groups of hosts, or else neighbourhoods.
 pub(super) struct Structure {
     /// `[host]`.
     pub group: Vec<usize>,
     /// Which pairs of groups are equally far from each other, `[group * groups + group]`, where it is known.
     pub alike: Option<Vec<usize>>,
-    /// For each band of lengths, one pattern in each column, `[host, pattern]`.
-    pub patterns: Vec<DMatrix<f64>>,
+    /// Where groups are not all.
+    pub neighbourhoods: Neighbourhoods,
     /// Whether there are enough cells to tell it.
     pub is_determined: bool,
     /// Whether it predicts one direction of pairs from the other one about as well as noise allows.
@@ -39,10 +47,27 @@ pub(super) struct Structure {
 }
 
 impl Structure {
-    /// Groups that are no patterns. `bands`: number of bands of lengths.
-    pub fn of_groups(group: Vec<usize>, bands: usize, is_determined: bool, is_understood: bool) -> Self {
-        let patterns = vec![DMatrix::zeros(group.len(), 0); bands];
-        Self { group, alike: None, patterns, is_determined, is_understood }
+    /// Groups that are all that there is.
+    pub fn of_groups(group: Vec<usize>, is_determined: bool, is_understood: bool) -> Self {
+        Self { group, alike: None, neighbourhoods: Neighbourhoods::None, is_determined, is_understood }
+    }
+
+    fn of_neighbourhoods(
+        hosts: usize,
+        neighbourhoods: Neighbourhoods,
+        is_determined: bool,
+        is_understood: bool,
+    ) -> Self {
+        Self { neighbourhoods, ..Self::of_groups(vec![0; hosts], is_determined, is_understood) }
+    }
+
+    /// What is known of neighbourhoods at one of so many lengths.
+    pub fn neighbourhood(&self, length: usize, lengths: usize) -> Option<Neighbourhood<'_>> {
+        match &self.neighbourhoods {
+            Neighbourhoods::None => None,
+            Neighbourhoods::Patterns(bands) => Some(Neighbourhood::Patterns(&bands[length * bands.len() / lengths])),
+            Neighbourhoods::Hops(hops) => Some(Neighbourhood::Hops(hops)),
+        }
     }
 }
 
@@ -73,8 +98,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     if cells >= MOST_MISSING {
         group = joined_to_pairs(&bands, group);
     } else {
-        let raw = bands_given(&group);
-        let mut bands = raw.clone();
+        let mut bands = bands_given(&group);
         bands.iter_mut().for_each(|band| without_common(band, &group));
         let all: Vec<Vec<usize>> =
             groups::candidates(&bands).into_iter().chain([everybody.clone(), group.clone()]).collect();
@@ -88,7 +112,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
             }
         }
         starts.push(group.clone());
-        if let Some(structure) = of_tree(&raw, &starts, &group) {
+        if let Some(structure) = of_few(&bands_given(&everybody), &starts, &group) {
             return structure;
         }
     }
@@ -104,11 +128,18 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     let of_groups = |group: Vec<usize>, is_understood: bool| {
         let is_determined = is_determined(hosts + groups * (groups + 1.0) / 2.0);
         let group = if is_determined { group } else { everybody.clone() };
-        Structure::of_groups(group, bands.len(), is_determined, is_determined && is_understood)
+        Structure::of_groups(group, is_determined, is_determined && is_understood)
     };
     if by_groups < UNEXPLAINED {
         let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
         return of_groups(group, is_understood);
+    }
+    if cells >= MOST_MISSING {
+        let bands = bands_given(&everybody);
+        let torus = of_torus(&bands, (MOST_MISFIT, UNDERSTOOD_MISFIT));
+        if let Some(torus) = torus.filter(|torus| torus.cost < groups::cost_of_groups(&bands, &group)) {
+            return torus.structure;
+        }
     }
     let patterns: Vec<spectral::Patterns> =
         bands.iter().map(|band| spectral::patterns(band, spectral::Judge::HeldOutPairs)).collect();
@@ -118,27 +149,54 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         let most = patterns.iter().map(|patterns| patterns.strengths.len()).max().unwrap_or(0);
         let is_determined = is_determined(hosts * (1 + most) as f64);
         let is_understood = is_determined && by_patterns < not_understood;
-        let patterns = patterns.into_iter().map(|patterns| patterns.vectors).collect();
-        return Structure { group: everybody, alike: None, patterns, is_determined, is_understood };
+        let patterns = Neighbourhoods::Patterns(patterns.into_iter().map(|patterns| patterns.vectors).collect());
+        return Structure::of_neighbourhoods(folded.hosts(), patterns, is_determined, is_understood);
     }
     of_groups(group, by_groups < not_understood)
 }
 
-/// Leaves under pods, where these explain a run of few pairs better than `group`. `starts`: partitions to begin with.
-fn of_tree(bands: &[Band], starts: &[Vec<usize>], group: &[usize]) -> Option<Structure> {
-    let hosts = group.len();
-    let pairs = bands[0].first.upper().count() as f64;
-    if hosts > MOST_HOSTS_OF_TREES || pairs < LEAST_CELLS * hosts as f64 {
+/// What explains a run.
+struct Explained {
+    structure: Structure,
+    /// As a sum of squares in units of noise, with what its own numbers cost.
+    cost: f64,
+}
+
+/// Leaves under pods, or a torus, where these explain a run of few pairs better than `group`. `starts`: partitions to
+/// begin with.
+fn of_few(bands: &[Band], starts: &[Vec<usize>], group: &[usize]) -> Option<Structure> {
+    if (bands[0].first.upper().count() as f64) < LEAST_CELLS * group.len() as f64 {
         return None;
     }
-    let Explained { tree, cost, misfit } = tree::explain(bands, starts)?;
-    if cost >= tree::cost_of_groups(bands, group) || misfit > MOST_MISFIT {
+    let tree = of_tree(bands, starts);
+    let is_understood = tree.as_ref().is_some_and(|tree| tree.structure.is_understood);
+    let torus = if is_understood { None } else { of_torus(bands, (UNDERSTOOD_MISFIT, UNDERSTOOD_MISFIT_OF_FEW)) };
+    let best = tree.into_iter().chain(torus).min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+    (best.cost < groups::cost_of_groups(bands, group)).then_some(best.structure)
+}
+
+fn of_tree(bands: &[Band], starts: &[Vec<usize>]) -> Option<Explained> {
+    if bands[0].first.side() > MOST_HOSTS_OF_TREES {
         return None;
     }
+    let tree::Explained { tree, cost, misfit } = tree::explain(bands, starts)?;
     let leaves = tree.pod.len();
     let places = (0..leaves).flat_map(|leaf| (0..leaves).map(move |other| (leaf, other)));
     let alike = Some(places.map(|(leaf, other)| tree.near(leaf, other) as usize).collect());
-    Some(Structure { alike, ..Structure::of_groups(tree.leaf, bands.len(), true, misfit <= UNDERSTOOD_MISFIT) })
+    let structure = Structure { alike, ..Structure::of_groups(tree.leaf, true, misfit <= UNDERSTOOD_MISFIT) };
+    (misfit <= MOST_MISFIT).then_some(Explained { structure, cost })
+}
+
+/// `most` and `understood`: misfits up to which a torus is believed, and is understood.
+fn of_torus(bands: &[Band], (most, understood): (f64, f64)) -> Option<Explained> {
+    let hosts = bands[0].first.side();
+    if !(LEAST_HOSTS..=MOST_HOSTS_OF_TORI).contains(&hosts) {
+        return None;
+    }
+    let torus::Explained { hops, cost, misfit } = torus::explain(bands)?;
+    let hops = Neighbourhoods::Hops(hops);
+    let structure = Structure::of_neighbourhoods(hosts, hops, true, misfit <= understood);
+    (misfit <= most).then_some(Explained { structure, cost })
 }
 
 /// The mean of both directions.
@@ -264,11 +322,17 @@ const LEAST_CELLS: f64 = 1.5;
 /// Most hosts of which few pairs are explained by a tree: the search takes as long as the cube of their number.
 const MOST_HOSTS_OF_TREES: usize = 128;
 
-/// Mean square of what a tree leaves of a cell, in units of noise, wild ones taken back, up to which it explains a run.
+/// Most hosts that are placed on a torus.
+const MOST_HOSTS_OF_TORI: usize = 256;
+
+/// Mean square of what a tree or a torus leaves of a cell, in units of noise, wild ones taken back, up to which it explains a run.
 const MOST_MISFIT: f64 = 2.2;
 
 /// The same up to which a run is understood: of what is right, nearly all is noise.
 const UNDERSTOOD_MISFIT: f64 = 1.4;
+
+/// The same of a torus where many pairs are missing: single hosts at wrong places cost little there.
+const UNDERSTOOD_MISFIT_OF_FEW: f64 = 1.15;
 
 /// Share of pairs below which many are missing.
 pub(super) const MOST_MISSING: f64 = 0.8;

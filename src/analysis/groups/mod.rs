@@ -2,17 +2,20 @@
 //!
 //! In: what both directions of every pair have in common, in few bands of message lengths ([`Band`]). Out: the group of
 //! every host ([`infer`], [`candidates`] where many pairs are missing, [`place`] where groups are known from some
-//! hosts), leaves under pods ([`mod@tree`], for runs of few pairs), or patterns where structure is no groups
-//! ([`spectral`]). It knows nothing of faults: who is slow is [`super::diagnose`]'s.
+//! hosts), leaves under pods ([`mod@tree`], for runs of few pairs), or, where structure is no groups, hops on a torus
+//! ([`torus`]) or patterns ([`spectral`]). It knows nothing of faults: who is slow is [`super::diagnose`]'s.
 
 mod blocks;
 mod infer;
+mod numbers;
 mod place;
 mod pools;
 pub mod spectral;
+pub mod torus;
 pub mod tree;
 
 pub use infer::{absorb, candidates, infer, refine, settled};
+pub use numbers::cost_of_groups;
 pub use place::{Toward, place};
 pub use pools::sorted;
 

@@ -36,7 +36,7 @@ fn leaves_are_found_exactly() {
             let leaf = leaves(sizes, &mut rng);
             let found = infer(&folded(leaf.len(), &mut rng, |i, j| between(&leaf, i, j)));
             assert!(is_same_partition(&found.group, &leaf), "{leaf:?} {:?}", found.group);
-            assert!(found.is_understood && found.patterns.iter().all(|patterns| patterns.ncols() == 0));
+            assert!(found.is_understood && matches!(found.neighbourhoods, Neighbourhoods::None));
         }
     }
 }
@@ -81,22 +81,37 @@ fn leaves_are_found_although_half_of_the_pairs_are_missing() {
 }
 
 #[test]
-fn a_torus_is_no_groups_but_patterns() {
-    let mut rng = generator(2);
-    let hops = torus([3, 3, 3], &mut rng);
-    let found = infer(&folded(27, &mut rng, |i, j| 0.15 * hops[i][j]));
-    assert_eq!(found.group, [0; 27]);
-    assert!(found.is_understood && found.patterns.iter().all(|patterns| patterns.ncols() > 0));
+fn a_torus_is_known_by_its_hops_although_half_of_the_pairs_are_missing() {
+    for missing in [0.0, 0.5] {
+        let mut rng = generator(2);
+        let hops = torus([3, 3, 3], &mut rng);
+        let found = infer(&losing(27, missing, &mut rng, |i, j| 0.15 * hops[i][j]));
+        assert!(found.is_understood && found.group == [0; 27], "{missing}");
+        let Neighbourhoods::Hops(found) = found.neighbourhoods else { panic!("{missing}: no torus") };
+        assert!(hops.iter().flatten().zip(found).all(|(hops, found)| *hops == f64::from(found)), "{missing}");
+    }
 }
 
 #[test]
-fn patterns_are_looked_for_from_twelve_hosts_on() {
+fn what_is_neither_groups_nor_a_torus_may_be_patterns() {
+    let mut rng = generator(2);
+    // On a mesh: no ring is closed.
+    let place = |host: usize| [host % 4, host / 4 % 4, host / 16];
+    let hops = |i: usize, j: usize| (0..3).map(|axis| place(i)[axis].abs_diff(place(j)[axis])).sum::<usize>();
+    let found = infer(&folded(32, &mut rng, |i, j| (1.0 + 0.2 * hops(i, j) as f64).ln()));
+    assert!(found.is_understood && found.group == [0; 32]);
+    let Neighbourhoods::Patterns(bands) = found.neighbourhoods else { panic!("no patterns") };
+    assert!(bands.iter().all(|patterns| patterns.ncols() > 0));
+}
+
+#[test]
+fn neighbourhoods_are_looked_for_from_twelve_hosts_on() {
     for (hosts, are_found) in [(12, true), (11, false)] {
         let mut rng = generator(7);
         // On a ring.
         let far = |i: usize, j: usize| (i.abs_diff(j).min(hosts - i.abs_diff(j))) as f64;
         let found = infer(&folded(hosts, &mut rng, |i, j| 0.15 * far(i, j)));
-        assert_eq!(found.patterns.iter().any(|patterns| patterns.ncols() > 0), are_found, "{hosts}");
+        assert_eq!(!matches!(found.neighbourhoods, Neighbourhoods::None), are_found, "{hosts}");
     }
 }
 

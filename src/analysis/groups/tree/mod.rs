@@ -9,16 +9,16 @@
 //! length of a description (Rissanen, 1978), as twice a logarithm: squares of what is left of the cells, in units of
 //! noise, and what it takes to name the leaf of every host and the numbers. What numbers cost was set on drawn runs.
 
-mod numbers;
 mod search;
 
 use rayon::prelude::*;
 
-use self::{
-    numbers::{Groups, Known, Numbers, Places, of_places},
-    search::{MOST_LEAVES, State, chains},
+use self::search::{MOST_LEAVES, State, chains};
+use super::{
+    Band, by_size, count,
+    numbers::{Known, Numbers, Places},
+    sizes,
 };
-use super::{Band, by_size, count, sizes};
 
 /// Hosts in leaves, leaves in pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,19 +136,13 @@ pub fn explain(bands: &[Band], starts: &[Vec<usize>]) -> Option<Explained> {
     Some(Explained { tree: best.tree.sorted(), cost: best.cost, misfit: of_cells / cells as f64 })
 }
 
-/// The cost of groups with a middle of its own for every two of them.
-pub fn cost_of_groups(bands: &[Band], group: &[usize]) -> f64 {
-    let groups = Groups::of(group);
-    let of_band = |known: Known| Numbers::of(&known, &groups).cost(&known, &groups);
-    bands.iter().map(|band| of_band(Known::of(band))).sum::<f64>() + of_places(group)
-}
-
 #[cfg(test)]
 mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
     use crate::analysis::drawn::{band, generator, is_same_partition, leaves, lose_pairs};
+    use crate::analysis::groups::cost_of_groups;
 
     /// Two bands of hosts on leaves, two leaves to a pod, with noise of 3 %, of which a share of the pairs is missing.
     /// `more(i, j)`: what a pair takes beside its place.
@@ -216,19 +210,6 @@ mod tests {
         let missing = || crate::analysis::square::Square::missing(6);
         let bands = [Band { first: missing(), second: missing(), noise: 0.05 }];
         assert!(explain(&bands, &everybody(6)).is_none());
-    }
-
-    #[test]
-    fn groups_cost_what_their_numbers_do() {
-        // Without noise, cells and hosts cost nothing: two bands of six groups, of which every host is named at 1 in 6.
-        let group: Vec<usize> = (0..36).map(|host| host / 6).collect();
-        let way = |i: usize, j: usize| 0.1 * (group[i] * group[j]) as f64;
-        let square = crate::analysis::drawn::symmetric(36, way);
-        let band = Band { first: square.clone(), second: square, noise: 0.03 };
-        let middles = 6.0 * 7.0 / 2.0;
-        let usual = 2.0 * 3.0 * middles + 6.0 * 10.0 + 2.0 * 36.0 * 6.0_f64.ln();
-        let found = cost_of_groups(&[band.clone(), band], &group);
-        assert!((found - usual).abs() < 1e-3, "{found} {usual}");
     }
 
     #[test]

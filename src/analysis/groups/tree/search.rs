@@ -5,11 +5,14 @@
 
 use kodama::{Dendrogram, Method, linkage};
 
-use super::{
-    Near, Tree,
-    numbers::{Known, LEAF, Numbers, of_label, of_places, of_rest},
+use super::{Near, Tree};
+use crate::{
+    analysis::groups::{
+        infer::cut,
+        numbers::{Known, LEAF, Numbers, of_label, of_places, of_rest},
+    },
+    stats::median,
 };
-use crate::{analysis::groups::infer::cut, stats::median};
 
 /// What a pod costs.
 const POD: f64 = 6.0;

@@ -2,12 +2,10 @@
 //!
 //! In: a [`Band`], and places for its hosts ([`Places`]). Out: [`Numbers`]: how far places are from each other, what
 //! hosts add, and bad uplinks; their cost, beside that of cells and of saying where hosts are. It moves nobody: that is
-//! [`super::search`]'s.
+//! [`super::tree`]'s and [`super::torus`]'s.
 
-use crate::{
-    analysis::groups::{Band, blocks::LEAST_DIFFERENCE, count, sizes},
-    stats::median,
-};
+use super::{Band, blocks::LEAST_DIFFERENCE, count, sizes};
+use crate::stats::median;
 
 /// Places of hosts, some of which are equally far from each other.
 pub trait Places {
@@ -274,4 +272,30 @@ pub fn of_label(members: usize, all: usize) -> f64 {
 pub fn of_places(place: &[usize]) -> f64 {
     let size = sizes(place, count(place));
     LEAF * size.len() as f64 + size.into_iter().map(|members| of_label(members, place.len())).sum::<f64>()
+}
+
+/// The cost of groups with a middle of its own for every two of them.
+pub fn cost_of_groups(bands: &[Band], group: &[usize]) -> f64 {
+    let groups = Groups::of(group);
+    let of_band = |known: Known| Numbers::of(&known, &groups).cost(&known, &groups);
+    bands.iter().map(|band| of_band(Known::of(band))).sum::<f64>() + of_places(group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::symmetric;
+
+    #[test]
+    fn groups_cost_what_their_numbers_do() {
+        // Without noise, cells and hosts cost nothing: two bands of six groups, of which every host is named at 1 in 6.
+        let group: Vec<usize> = (0..36).map(|host| host / 6).collect();
+        let way = |i: usize, j: usize| 0.1 * (group[i] * group[j]) as f64;
+        let square = symmetric(36, way);
+        let band = Band { first: square.clone(), second: square, noise: 0.03 };
+        let middles = 6.0 * 7.0 / 2.0;
+        let usual = 2.0 * 3.0 * middles + 6.0 * 10.0 + 2.0 * 36.0 * 6.0_f64.ln();
+        let found = cost_of_groups(&[band.clone(), band], &group);
+        assert!((found - usual).abs() < 1e-3, "{found} {usual}");
+    }
 }
