@@ -13,6 +13,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// No step of a test takes longer unless something hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,14 +26,18 @@ pub struct Browser {
     agent: ureq::Agent,
     /// `http://127.0.0.1:PORT/session/ID`.
     session: String,
+    /// Where the browser leaves its temporary files, which it does not remove; gone after the browser.
+    _folder: TempDir,
 }
 
 impl Browser {
     /// Starts one with a window of this size in pixels.
     pub fn start(width: u32, height: u32) -> Self {
         let program = env::var_os("CHROMEDRIVER").unwrap_or("chromedriver".into());
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let mut driver = Command::new(&program)
             .args(["--port=0", "--log-level=WARNING"])
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -43,7 +48,8 @@ impl Browser {
         let port = lines
             .find_map(|line| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse::<u16>().ok());
         let config = ureq::Agent::config_builder().timeout_global(Some(LIMIT)).http_status_as_error(false);
-        let mut browser = Self { driver, _said: said, agent: config.build().into(), session: String::new() };
+        let agent = config.build().into();
+        let mut browser = Self { driver, _said: said, agent, session: String::new(), _folder: folder };
         let root = format!("http://127.0.0.1:{}/session", port.expect("chromedriver tells its port"));
         // Without a sandbox, because tests in containers run as root and look at their own pages only.
         let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
