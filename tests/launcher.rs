@@ -5,7 +5,6 @@ mod common;
 use std::{
     path::Path,
     process::Command,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -72,14 +71,13 @@ fn a_job_that_is_dropped_is_ended() {
 
 #[test]
 fn signals_reach_the_ranks() {
-    let job = shell(2, "trap 'exit 75' USR1; echo ready; while :; do sleep 0.05; done").start();
+    let job = shell(2, "trap 'echo caught; exit 75' USR1; echo ready; while :; do sleep 0.05; done").start();
     let start = Instant::now();
     while job.stdout().matches("ready").count() < 2 {
         assert!(start.elapsed() < Duration::from_secs(30), "the ranks did not start");
     }
-    // Signalled as soon as its ranks run, one of eight launchers of MPICH 4 hands the signal on and ends with 0.
-    thread::sleep(Duration::from_secs(1));
     job.signal(Signal::USR1);
     let outcome = job.wait();
-    assert_eq!((outcome.code, outcome.timed_out), (Some(75), false), "{outcome:?}");
+    // Not by the exit code: MPICH's launcher forgets that of the ranks at times when it was signalled itself.
+    assert!(outcome.stdout.matches("caught").count() == 2 && !outcome.timed_out, "{outcome:?}");
 }
