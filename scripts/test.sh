@@ -4,18 +4,27 @@
 # shell scripts, and that network_analyze stays free of MPI. Installs what is missing. Virtual hosts need root: for anyone
 # else their tests fail.
 #
-# usage: scripts/test.sh
+# usage: scripts/test.sh [--quick]
 #
-# All checks are made, whatever fails. The last line counts tests and checks: `N passed, N failed`. Exit codes: 0 all
-# passed, 1 something failed, 3 something is missing and cannot be installed.
+# --quick: format, lints, shell scripts, unit tests, the tests of network_analyze, and MPI jobs under one MPI.
+#
+# All checks are made, whatever fails. Then comes how long each took. The last line counts tests and checks:
+# `N passed, N failed`. Exit codes: 0 all passed, 1 something failed, 2 usage, 3 something is missing and cannot be
+# installed.
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 # shellcheck source=scripts/lib/install.sh
 source "$project/scripts/lib/install.sh"
 
-[ $# -eq 0 ] || fail 2 "usage: scripts/test.sh"
-require compiler pkg-config libclang netcdf ncdump openmpi mpich simgrid shellcheck ps iproute2 util-linux slurm munge browser
+quick=
+case $* in
+'') ;;
+--quick) quick=yes ;;
+*) fail 2 "usage: scripts/test.sh [--quick]" ;;
+esac
+require compiler pkg-config libclang netcdf ncdump openmpi shellcheck ps mandoc
+[ -n "$quick" ] || require mpich simgrid iproute2 util-linux slurm munge browser
 require_rust
 require_component fmt rustfmt
 require_component clippy clippy
@@ -23,17 +32,32 @@ require_component clippy clippy
 cd "$project"
 target=${CARGO_TARGET_DIR:-$project/target}
 export CARGO_TARGET_DIR=$target CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
-# mpi-sys finds its MPI through MPICC, but Cargo does not notice when that changes: each MPI has a folder of its own.
+# Nothing is compiled twice here: what makes a second time quicker makes the first one slower.
+export CARGO_INCREMENTAL=0
 export MPICC=mpicc.openmpi
+# What is drawn is the same in every run, so that a failure can be repeated.
+export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
+
+# One list of features for everything that is built with MPI: another list would be another build of the library.
+features=(--features 'beds browser')
+# Unit tests are compiled as quickly as can be, programs and their tests so that they do not take long themselves.
+optimised=(--config 'profile.dev.package.network_test.opt-level=1')
+
+# mpi-sys finds its MPI through MPICC, but Cargo does not notice when that changes. A profile of its own tells the crate,
+# and all that depends on it, from the one for another MPI; programs go to a folder of their own; all other crates are
+# shared. scripts/simgrid/run does the same.
 mpich() {
-    MPICC=mpicc.mpich CARGO_TARGET_DIR=$target/mpich "$@"
+    MPICC=mpicc.mpich CARGO_TARGET_DIR=$target/mpich CARGO_BUILD_BUILD_DIR=$target "$@" \
+        --config 'profile.dev.package.mpi-sys.opt-level=2'
 }
 
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+slurm=$(mktemp -d)
+trap 'rm -rf "$log" "$slurm"' EXIT
 passed=0
 failed=0
 failures=()
+parts=()
 
 # check TITLE COMMAND...: counts the tests that the command reports, or the command itself.
 check() {
@@ -51,7 +75,7 @@ check() {
         [ "$lost" -gt 0 ] || failed=$((failed + 1))
         failures+=("$title")
     fi
-    printf -- '-- %s: %s, %d s\n' "$title" "$([ "$code" -eq 0 ] && echo ok || echo FAILED)" $((SECONDS - start))
+    parts+=("$(printf '%5d s  %-6s  %s' $((SECONDS - start)) "$([ "$code" -eq 0 ] && echo ok || echo FAILED)" "$title")")
 }
 
 # Shell scripts by name or by first line.
@@ -72,10 +96,23 @@ shell_syntax() {
     return "$code"
 }
 
-# Tests that need MPI, by the features that Cargo.toml demands for them.
-mpi_tests() {
-    awk -F'"' '/^\[/ { test = ($0 == "[[test]]") } test && /^name/ { name = $2 }
-        test && /^required-features/ && /"mpi"/ { print "--test"; print name }' Cargo.toml
+# tests WHICH: the options that name the test programs that need `mpi`, `beds`, `browser` or `nothing`, as Cargo.toml
+# demands it for them.
+tests() {
+    local names name
+    names=$(
+        for name in tests/*.rs tests/*/main.rs; do
+            name=${name#tests/}
+            echo "${name%%[./]*}"
+        done | awk -v which="$1" -F'"' '
+            NR == FNR && /^\[/ { test = ($0 == "[[test]]") }
+            NR == FNR && test && /^name/ { name = $2 }
+            NR == FNR && test && /^required-features/ { needs[name] = $2 }
+            NR != FNR && (which == "nothing" ? !($0 in needs) : needs[$0] == which)' Cargo.toml -
+    )
+    while read -r name; do
+        printf -- '--test\n%s\n' "$name"
+    done <<<"$names"
 }
 
 # A build without the feature has nothing of MPI in it, not even a crate that would look for it.
@@ -106,34 +143,66 @@ free_of_mpi() {
         }' <<<"$own"
 }
 
-# The detector against planted faults: a short draw of the benchmark in the README, and limits that leave room for it.
+# The detector against planted faults: a short draw of the benchmark, and limits that leave room for it.
 detector() {
-    without_mpi cargo build --locked --release --no-default-features --bins --example detector_bench || return
-    local programs=$CARGO_TARGET_DIR/release
-    "$programs/examples/detector_bench" --program "$programs/network_analyze" --cases 60 --require 85,93,93,96
+    cargo build --locked "${features[@]}" "${optimised[@]}" --bins --example detector_bench || return
+    "$target/debug/examples/detector_bench" --program "$target/debug/network_analyze" --family factors \
+        --cases 60 --require recall=85,precision=93,quiet=93,direction=96
 }
 
-mapfile -t mpi_tests < <(mpi_tests)
-[ ${#mpi_tests[@]} -gt 0 ] || fail 4 "Cargo.toml names no test that needs MPI: scripts/test.sh cannot read it any more"
+# The tests of job files take minutes, in which they wait for Slurm most of the time: they run besides what measures no
+# time.
+begin_slurm() {
+    (
+        test_programs --test slurm >"$slurm/log" 2>&1 && echo 0 >"$slurm/code" || echo $? >"$slurm/code"
+    ) &
+}
+
+end_of_slurm() {
+    until [ -s "$slurm/code" ]; do
+        sleep 1
+    done
+    cat "$slurm/log"
+    return "$(cat "$slurm/code")"
+}
+
+test_programs() {
+    cargo test --locked --no-fail-fast "${features[@]}" "${optimised[@]}" "$@"
+}
+
+# Those that have tests.
+examples=(--example simulated_cluster --example detector_bench)
+mapfile -t plain < <(tests nothing)
+mapfile -t jobs < <(tests mpi)
+[ $((${#plain[@]} > 2 && ${#jobs[@]} > 2)) -eq 1 ] || fail 4 "scripts/test.sh cannot read Cargo.toml any more"
 
 check "shell scripts" shell_syntax
 check "format" cargo fmt --check
 check "no MPI crate without the feature" no_mpi_crates
-check "lints without MPI" without_mpi cargo clippy --locked --all-targets --no-default-features --features browser -- -D warnings
-check "tests without MPI" without_mpi cargo test --locked --no-fail-fast --no-default-features
-check "reports in a browser" without_mpi cargo test --locked --no-fail-fast --no-default-features --features browser \
-    --test report
-check "detector" detector
-check "lints" cargo clippy --locked --all-targets --features beds -- -D warnings
-check "tests, Open MPI" cargo test --locked --no-fail-fast
-check "network_analyze is free of MPI" free_of_mpi
-check "tests of MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast --bin network_test "${mpi_tests[@]}"
-check "simulated cluster" cargo test --locked --no-fail-fast --features beds --test simgrid
-check "virtual hosts" cargo test --locked --no-fail-fast --features beds --test vcluster
-check "Slurm" cargo test --locked --no-fail-fast --features beds --test slurm
-check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
+check "lints" cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
+[ -n "$quick" ] ||
+    check "lints without MPI" without_mpi cargo clippy --locked --lib --bins --no-default-features -- -D warnings
+check "unit tests" cargo test --locked --no-fail-fast "${features[@]}" --lib
+if [ -n "$quick" ]; then
+    check "MPI jobs, Open MPI" cargo test --locked "${features[@]}" --test mpi --test analyze
+else
+    check "build" test_programs --no-run --bins "${examples[@]}" --test '*'
+    begin_slurm
+    check "tests without MPI" test_programs --bins "${examples[@]}" "${plain[@]}"
+    check "reports in a browser" test_programs --test report
+    check "detector" detector
+    check "Slurm, the rest of it" end_of_slurm
+    check "MPI jobs, Open MPI" test_programs "${jobs[@]}"
+    check "network_analyze is free of MPI" free_of_mpi
+    check "MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast "${features[@]}" --test mpi --test launcher
+    check "simulated cluster" test_programs --test simgrid
+    check "virtual hosts" test_programs --test vcluster
+    check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps "${features[@]}"
+fi
 
 printf '\n'
+printf '%s\n' "${parts[@]}"
 [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
+[ -z "$quick" ] || echo "quick: without MPICH, simulated cluster, virtual hosts, Slurm, browser, detector, documentation"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ ${#failures[@]} -eq 0 ]

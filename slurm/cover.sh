@@ -33,7 +33,7 @@ srun_mpi=pmix          # what `srun --mpi=list` offers for your MPI: pmix for Op
 network_test=network_test
 network_analyze=network_analyze
 results=results
-measure=(-t one_to_one --schedule disjoint --lengths '0,4K,64K,1M' -n 20)
+measure=(-t one_to_one --schedule disjoint --lengths '0,4K,64K,1M' -n 20 --time-limit 25m)
 # ==== to here =========================================================================================================
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
@@ -100,7 +100,10 @@ submit() {
 
 measure_task() {
     local start folder code=0
+    # Many sites' `module` reads variables that are not set.
+    set +u
     load_modules
+    set -u
     case $launcher in
     srun) start=(srun "--mpi=$srun_mpi") ;;
     mpirun) start=(mpirun) ;;
@@ -118,13 +121,13 @@ is_complete() {
 }
 
 # Who is slow: on standard output and beside the results, with a page to look at. Returns what `diagnose` does:
-# 0 healthy, 1 findings, 3 cannot be judged.
+# 0 healthy, 1 findings, 5 cannot be judged.
 judge() {
     local folder=$1 median verdict=0 sets=() told=()
     for median in "$folder"/*_median.nc; do
         [ ! -e "$median" ] || sets+=("${median%_median.nc}")
     done
-    [ ${#sets[@]} -gt 0 ] || return 3
+    [ ${#sets[@]} -gt 0 ] || return 5
     rm -f "$folder/network.diagnosis.json"
     "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" |
         tee "$folder/network.diagnosis.txt" || verdict=$?
@@ -137,7 +140,10 @@ judge() {
 # has the lengths that all have.
 merge() {
     local folder=$1 task set sets missing=0 line parts
+    # Many sites' `module` reads variables that are not set.
+    set +u
     load_modules
+    set -u
     [ -r "$folder/tasks.txt" ] || wrong "\`$folder\` is no folder of this script: it has no tasks.txt"
     sets=$(for set in "$folder"/*/*_median.nc; do [ ! -e "$set" ] || basename "$set" _median.nc; done | sort -u)
     [ -n "$sets" ] || wrong "no task has measured anything"

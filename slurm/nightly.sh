@@ -57,13 +57,13 @@ submit() {
 }
 
 # Who is slow: in this job's output and beside the results, with a page to look at. Returns what `diagnose` does:
-# 0 healthy, 1 findings, 3 cannot be judged.
+# 0 healthy, 1 findings, 5 cannot be judged.
 judge() {
     local folder=$1 median verdict=0 sets=() told=()
     for median in "$folder"/*_median.nc; do
         [ ! -e "$median" ] || sets+=("${median%_median.nc}")
     done
-    [ ${#sets[@]} -gt 0 ] || return 3
+    [ ${#sets[@]} -gt 0 ] || return 5
     rm -f "$folder/network.diagnosis.json"
     "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" |
         tee "$folder/network.diagnosis.txt" || verdict=$?
@@ -121,7 +121,10 @@ mail_what_is_slow() {
 
 measure_idle_nodes() {
     local start folder median code=0 verdict=0 slower=0
+    # Many sites' `module` reads variables that are not set.
+    set +u
     load_modules
+    set -u
     case $launcher in
     srun) start=(srun "--mpi=$srun_mpi") ;;
     mpirun) start=(mpirun) ;;

@@ -15,5 +15,8 @@ pub const FILES: u8 = 3;
 /// A fault of the program or of the machine under it.
 pub const INTERNAL: u8 = 4;
 
+/// `diagnose` and `compare`: what was measured cannot be judged or compared.
+pub const UNJUDGED: u8 = 5;
+
 /// Stopped early: finished lengths are safe, `--resume` continues (the sysexits.h code for "try again later").
 pub const RESUMABLE: u8 = 75;

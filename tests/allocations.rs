@@ -8,6 +8,8 @@
 mod common;
 #[path = "../src/bin/network_test/mpi/mod.rs"]
 mod mpi;
+#[path = "../src/bin/network_test/watchdog/mod.rs"]
+mod watchdog;
 
 use std::alloc::System;
 
@@ -43,12 +45,17 @@ fn measure_and_count() {
     };
     for plan in Plan::all(&config, &hosts).expect("the configuration is valid") {
         let host = hosts.name_of(me);
-        let mut fabric = mpi::MpiFabric::new(&world, host, StopRequest::default()).expect("the fabric is made");
+        let (me, ranks) = (world.rank() as usize, world.size() as usize);
+        let limit = std::time::Duration::from_secs(60);
+        let watchdog = watchdog::Watchdog::new(me, ranks, limit, std::path::Path::new("none"), StopRequest::default());
+        let mut fabric =
+            mpi::MpiFabric::new(&world, host, StopRequest::default(), &watchdog).expect("the fabric is made");
         fabric.prepare(&plan).expect("the run is prepared");
         let mut cells = Cells::new(plan.mode, plan.ranks(), fabric.view());
         for (index, &length) in plan.lengths().iter().enumerate() {
             fabric.begin_length(&plan, index).expect("the length begins");
             let rounds = plan.rounds(index);
+            fabric.begin_part(0..rounds.len());
             let region = Region::new(ALLOCATOR);
             for round in rounds.iter() {
                 fabric.run(&round, length, &mut cells).expect("the round is measured");

@@ -90,6 +90,7 @@ fn measured(machine: &Machine, change: impl FnOnce(&mut Config)) -> MemoryRun {
         created: "2026-01-02T03:04:05Z".into(),
         slurm_job_id: "4711".into(),
         slurm_job_nodelist: "node[001-008]".into(),
+        ..Provenance::default()
     };
     let mut run = MemoryRun::new(Header::of(&plan, provenance));
     let mut fabric = Synthetic::new(machine.clone());
@@ -360,13 +361,38 @@ fn outputs_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_set_may_be_replaced_by_itself() {
-    let (_folder, prefix) = typical();
+fn neither_what_is_read_nor_a_device_is_replaced() {
+    let (folder, prefix) = typical();
+    let csv = folder.path().join("run.csv");
+    let link = folder.path().join("link.csv");
+    analyze(["convert", text(&prefix), "-o", text(&csv)]).silently();
+    std::os::unix::fs::symlink(&csv, &link).unwrap();
     let before = analyze(["convert", text(&prefix), "-o", "-"]).silently();
-    analyze(["convert", text(&prefix), "-o", text(&prefix), "--force"]).silently();
+    let median = format!("{}_median.nc", text(&prefix));
+    for arguments in [
+        ["convert", text(&prefix), "-o", text(&prefix)],
+        ["convert", text(&csv), "-o", text(&link)],
+        ["cluster", text(&prefix), "-o", &median],
+        ["report", text(&prefix), "-o", &median],
+    ] {
+        analyze([&arguments[..], &["--force"]].concat()).fails(exit::FILES, &["is read by this command"]);
+    }
+    for arguments in
+        [["convert", "/dev/null", "netcdf"], ["convert", "/dev/null", "csv"], ["convert", "/dev/zero", "text"]]
+    {
+        let [command, output, form] = arguments;
+        analyze([command, text(&prefix), "-o", output, "--to", form, "--force"]).fails(exit::FILES, &["is a device"]);
+    }
     assert_eq!(analyze(["convert", text(&prefix), "-o", "-"]).silently(), before);
-    ended(program().args(["convert", text(&prefix), "-o", "/dev/null", "--to", "csv"])).silently();
-    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    assert!(!fs::metadata("/dev/null").unwrap().is_file() && !std::path::Path::new("/dev/null_median.nc").exists());
+    // A link stays one, whether what it leads to is there or not.
+    let dangling = folder.path().join("dangling.csv");
+    std::os::unix::fs::symlink("late.csv", &dangling).unwrap();
+    analyze(["convert", text(&prefix), "-o", text(&dangling)]).silently();
+    assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink() && folder.path().join("late.csv").is_file());
+    fs::remove_file(&csv).unwrap();
+    analyze(["convert", text(&prefix), "-o", text(&link)]).silently();
+    assert!(csv.is_file() && fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
 // bad input and bad command lines

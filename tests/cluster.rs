@@ -73,22 +73,22 @@ impl Case {
 }
 
 #[test]
-fn a_machine_without_noise_is_200_times_smaller_within_1_percent() {
+fn a_machine_without_noise_is_150_times_smaller_within_1_percent() {
     let case = Case::new(0.0);
     case.fine(&["cluster", "run", "--tolerance", "1%", "-o", "run.cluster.nc"]);
     case.fine(&["expand", "run.cluster.nc", "-o", "expanded"]);
-    assert!(case.ratio("run.cluster.nc") >= 200.0, "{}", case.ratio("run.cluster.nc"));
+    assert!(case.ratio("run.cluster.nc") >= 150.0, "{}", case.ratio("run.cluster.nc"));
     assert!(case.largest_error("expanded") <= 0.01, "{}", case.largest_error("expanded"));
     let list = case.fine(&["cluster", "run.cluster.nc", "--list"]);
     assert!(list.contains("17 sets of 6084 pairs"), "{list}");
 }
 
 #[test]
-fn with_2_percent_noise_it_is_80_times_smaller_within_10_percent() {
+fn with_2_percent_noise_it_is_120_times_smaller_within_10_percent() {
     let case = Case::new(0.02);
     case.fine(&["cluster", "run", "--tolerance", "10%", "-o", "run.cluster.nc"]);
     case.fine(&["expand", "run.cluster.nc", "-o", "expanded"]);
-    assert!(case.ratio("run.cluster.nc") >= 80.0, "{}", case.ratio("run.cluster.nc"));
+    assert!(case.ratio("run.cluster.nc") >= 120.0, "{}", case.ratio("run.cluster.nc"));
     assert!(case.largest_error("expanded") <= 0.10, "{}", case.largest_error("expanded"));
 }
 
@@ -107,15 +107,14 @@ fn an_automatic_tolerance_is_explained_held_and_60_times_smaller() {
 }
 
 #[test]
-fn the_archive_of_an_expansion_is_the_same_file() {
+fn a_tolerance_of_0_loses_nothing_and_an_expansion_is_no_original() {
     let case = Case::new(0.02);
-    for tolerance in ["10%", "0"] {
-        case.fine(&["cluster", "run", "--tolerance", tolerance, "-o", "a.nc", "--force"]);
-        case.fine(&["expand", "a.nc", "-o", "expanded", "--force"]);
-        case.fine(&["cluster", "expanded", "-o", "b.nc", "--force"]);
-        assert_eq!(fs::read(case.path("a.nc")).unwrap(), fs::read(case.path("b.nc")).unwrap(), "{tolerance}");
-    }
-    assert_eq!(case.largest_error("expanded"), 0.0, "a tolerance of 0 loses nothing");
+    case.fine(&["cluster", "run", "--tolerance", "0%", "-o", "a.nc"]);
+    case.fine(&["expand", "a.nc", "-o", "expanded"]);
+    assert_eq!(case.largest_error("expanded"), 0.0);
+    let output = case.call(&["cluster", "expanded", "-o", "b.nc"]);
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(3) && messages.contains("expanded from an archive"), "{messages}");
 }
 
 #[test]
@@ -158,9 +157,9 @@ fn bad_input_is_refused_with_a_reason() {
         (3, &["cluster", "run", "-o", "no/x.nc"], "does not exist"),
         (3, &["cluster", "run", "-o", "x.nc", "--statistic", "max"], "no max"),
         (3, &["cluster", "nothing", "-o", "x.nc"], "`nothing`"),
-        (3, &["expand", "cut.nc", "-o", "y"], "cut off or damaged"),
-        (3, &["cluster", "cut.nc", "--list"], "cut off or damaged"),
-        (3, &["info", "cut.nc"], "cut off or damaged"),
+        (3, &["expand", "cut.nc", "-o", "y"], "cut off"),
+        (3, &["cluster", "cut.nc", "--list"], "cut off"),
+        (3, &["info", "cut.nc"], "cut off"),
         (3, &["expand", "run_median.nc", "-o", "y"], "no archive"),
         (3, &["expand", "run", "-o", "y"], "is no file"),
         (3, &["expand", "run.cluster.nc", "-o", "run"], "--force"),

@@ -4,7 +4,7 @@ mod common;
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -22,13 +22,9 @@ fn job(folder: &Path, ranks: usize, arguments: &str) -> Job {
     Job::new(PROGRAM, ranks).directory(folder).args(arguments.split_whitespace())
 }
 
-/// A run that takes a few seconds and finishes a length every few milliseconds.
-const LONG: &str = "-t one_to_one,put -n 200 -e 400000 -s 1000 -f run";
-const LENGTHS: usize = 400;
-
-fn prefixes(folder: &Path) -> [PathBuf; 2] {
-    ["run_one_to_one", "run_put"].map(|name| folder.join(name))
-}
+/// A run that takes a second or two and finishes a length every few milliseconds.
+const LONG: &str = "-n 400 -e 400000 -s 10000 -f run";
+const LENGTHS: usize = 40;
 
 /// How many lengths are in the files of a set; each of them whole.
 fn finished(prefix: &Path) -> usize {
@@ -54,10 +50,11 @@ fn schema(prefix: &Path) -> String {
     text.lines().filter(changes).collect::<Vec<_>>().join("\n")
 }
 
-/// Waits until the first set has some lengths, so that there is something to lose.
-fn wait_for_lengths(running: &Running, count: usize) {
+/// Waits until a set has so many lengths, so that there is something to lose.
+fn wait_for_lengths(running: &Running, prefix: &Path, count: usize) {
     let start = Instant::now();
-    while running.stderr().matches(" bytes done").count() < count {
+    // Files that are just being made do not open yet.
+    while store::open(prefix).map_or(0, |run| run.lengths().len()) < count {
         assert!(start.elapsed() < Duration::from_secs(60), "{}", running.stderr());
         thread::sleep(Duration::from_millis(5));
     }
@@ -73,40 +70,39 @@ fn twenty_kills_lose_nothing_that_was_finished() {
     let undisturbed = folder.path().join("undisturbed");
     fs::create_dir(&undisturbed).unwrap();
     assert_code(&job(&undisturbed, 2, LONG).run(), 0);
-    let mut before = [0, 0];
+    let prefix = folder.path().join("run");
+    let mut before = 0;
     for kill in 0..20u64 {
         let running = job(folder.path(), 2, &format!("{LONG} --resume")).start();
         // Moments that have nothing to do with what the program does: from its start to well inside the measurement.
-        if kill % 4 != 0 {
-            wait_for_lengths(&running, 1);
+        if kill % 4 != 0 && before < LENGTHS {
+            wait_for_lengths(&running, &prefix, (before + 1).min(LENGTHS));
         }
         thread::sleep(Duration::from_millis(kill * 7919 % 83));
         running.kill();
-        let now = prefixes(folder.path()).map(|prefix| finished(&prefix));
-        assert!(now[0] >= before[0] && now[1] >= before[1], "kill {kill}: {before:?} finished lengths became {now:?}");
+        let now = finished(&prefix);
+        assert!(now >= before, "kill {kill}: {before} finished lengths became {now}");
         before = now;
     }
-    assert!(before[0] > 0, "no run got far enough to lose anything: {before:?}");
+    assert!(before > 0, "no run got far enough to lose anything");
     assert_code(&job(folder.path(), 2, &format!("{LONG} --resume")).run(), 0);
-    for (prefix, whole) in prefixes(folder.path()).iter().zip(prefixes(&undisturbed)) {
-        assert_eq!(finished(prefix), LENGTHS);
-        assert_eq!(schema(prefix), schema(&whole));
-        let [resumed, whole] = [prefix, &whole].map(|prefix| store::open(prefix).unwrap());
-        assert!(resumed.is_complete() && resumed.notices().is_empty());
-        assert_eq!(resumed.lengths(), whole.lengths());
-        assert_eq!(resumed.header().plan, whole.header().plan);
-    }
+    let whole = undisturbed.join("run");
+    assert_eq!(finished(&prefix), LENGTHS);
+    assert_eq!(schema(&prefix), schema(&whole));
+    let [resumed, whole] = [prefix, whole].map(|prefix| store::open(&prefix).unwrap());
+    assert!(resumed.is_complete() && resumed.notices().is_empty());
+    assert_eq!(resumed.lengths(), whole.lengths());
+    assert_eq!(resumed.header().plan, whole.header().plan);
 }
 
 #[test]
 fn signals_and_time_limits_end_a_run_resumably() {
     for signal in [Some(Signal::TERM), Some(Signal::USR1), None] {
         let folder = tempfile::tempdir().unwrap();
-        let limit = if signal.is_none() { "--time-limit 2s" } else { "" };
-        let arguments = format!("-n 400 -e 400000 -s 1000 -f run {limit}");
-        let running = job(folder.path(), 2, &arguments).start();
+        let limit = if signal.is_none() { "--time-limit 500ms" } else { "" };
+        let running = job(folder.path(), 2, &format!("{LONG} {limit}")).start();
         if let Some(signal) = signal {
-            wait_for_lengths(&running, 3);
+            wait_for_lengths(&running, &folder.path().join("run"), 3);
             // SIGTERM to the launcher ends the ranks before they can say anything: it goes to one rank here, as it does
             // when a batch system signals every process.
             running.signal_one(Path::new(PROGRAM), 1, signal);
@@ -116,12 +112,10 @@ fn signals_and_time_limits_end_a_run_resumably() {
         assert!(outcome.stderr.contains("stopped early"), "{outcome:?}");
         let prefix = folder.path().join("run");
         let safe = finished(&prefix);
-        assert!(safe > 0 && safe < LENGTHS, "{safe} lengths");
-        // Beside other work on the machine, what is left takes longer than most jobs may.
-        let resumed = job(folder.path(), 2, "-n 400 -e 400000 -s 1000 -f run --resume").limit(Duration::from_secs(400));
-        assert_code(&resumed.run(), 0);
+        assert!(safe < LENGTHS, "{safe} lengths");
+        assert_code(&job(folder.path(), 2, &format!("{LONG} --resume")).run(), 0);
         assert_eq!(finished(&prefix), LENGTHS);
-        let again = job(folder.path(), 2, "-n 400 -e 400000 -s 1000 -f run --resume").run();
+        let again = job(folder.path(), 2, &format!("{LONG} --resume")).run();
         assert_code(&again, 0);
         assert!(again.stderr.contains("already"), "{again:?}");
     }
@@ -132,23 +126,10 @@ fn another_run_is_not_resumed_and_the_difference_is_named() {
     let folder = tempfile::tempdir().unwrap();
     assert_code(&job(folder.path(), 2, "-n 3 --lengths 1,2 -f run").run(), 0);
     let before = fs::read(folder.path().join("run_median.nc")).unwrap();
-    for (arguments, item) in [
-        ("-n 3 --lengths 1,2 --seed 7", "seed"),
-        ("-n 3 --lengths 1,2 -t put", "mode"),
-        ("-n 3 --lengths 1,3", "begin, end and step"),
-        ("-n 3 --lengths 0,2", "begin, end and step"),
-        ("-n 3 --geometric 1:2:2", "sweep"),
-        ("-n 4 --lengths 1,2", "samples"),
-        ("-n 3 --lengths 1,2 --timing receive", "timing"),
-        ("-n 3 --lengths 1,2 --schedule disjoint --retest 0", "schedule"),
-    ] {
-        let outcome = job(folder.path(), 2, &format!("{arguments} -f run --resume")).run();
-        assert_code(&outcome, 3);
-        assert!(outcome.stderr.contains(item), "{item}: {outcome:?}");
-    }
-    let other_ranks = job(folder.path(), 3, "-n 3 --lengths 1,2 -f run --resume").run();
-    assert_code(&other_ranks, 3);
-    assert!(other_ranks.stderr.contains("ranks"), "{other_ranks:?}");
+    // What can differ is a matter of store/tests; here it is a matter of the program that asks.
+    let outcome = job(folder.path(), 3, "-n 4 --lengths 1,2 -f run --resume").run();
+    assert_code(&outcome, 3);
+    assert!(outcome.stderr.contains("ranks"), "{outcome:?}");
     assert_eq!(fs::read(folder.path().join("run_median.nc")).unwrap(), before, "nothing has been touched");
 }
 
@@ -172,36 +153,44 @@ fn a_full_disk_ends_the_run_with_its_name_and_reason() {
 #[test]
 fn a_partner_that_does_not_answer_costs_its_cells_and_not_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    // Of its pairs rank 2 leads the one with rank 1, and is asked by rank 0.
-    let arguments = "-n 3 --lengths 1,100 -f run --timeout 1s --inject-silence 2";
+    // Who asks whom is drawn for every pair: rank 1 does not answer where it is asked.
+    let mut given_up = 0;
+    let arguments = "-n 3 --lengths 1,100,200,300 -f run --timeout 300ms --inject-silence 1";
     assert_code(&job(folder.path(), 3, arguments).run(), 0);
     let run = store::open(&folder.path().join("run")).unwrap();
     assert!(run.is_complete());
-    for index in 0..2 {
+    for index in 0..4 {
         let mut states = [State::Measured; 9];
         run.read_states(index, 0..3, &mut states).unwrap();
         let median = run.matrix(Statistic::Median, index).unwrap();
+        let timed_out = |i: usize, j: usize| states[3 * i + j] == State::TimedOut;
         for cell in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
-            let silent = cell == (0, 2) || cell == (2, 0);
+            let silent = timed_out(cell.0, cell.1);
             assert_eq!(median[cell].is_nan(), silent, "length {index}, cell {cell:?}");
-            assert_eq!(states[3 * cell.0 + cell.1] == State::TimedOut, silent, "length {index}, cell {cell:?}");
+            assert_eq!(silent, timed_out(cell.1, cell.0), "length {index}, cell {cell:?}");
+            assert!(!silent || cell.0 == 1 || cell.1 == 1, "length {index}, cell {cell:?}");
+            given_up += usize::from(silent);
         }
     }
+    assert!(given_up > 0, "somebody has asked rank 1 and got no answer");
 }
 
 #[test]
 fn a_noise_rank_that_does_not_answer_costs_the_cells_of_its_pairs_and_not_the_run() {
     let folder = tempfile::tempdir().unwrap();
     // With two noise ranks among four, rank 3 is either in the pair or makes noise.
-    let arguments = "-t noise -n 3 --lengths 1 -p 2 -f run --timeout 1s --inject-silence 3";
+    let arguments = "-t noise -n 3 --lengths 1 -p 2 -f run --timeout 300ms --inject-silence 3";
     assert_code(&job(folder.path(), 4, arguments).run(), 0);
     let run = store::open(&folder.path().join("run")).unwrap();
     assert!(run.is_complete());
     let mut states = [State::Measured; 16];
     run.read_states(0, 0..4, &mut states).unwrap();
     let timed_out = |source: usize, destination: usize| states[4 * source + destination] == State::TimedOut;
-    // It leads its pairs with ranks 0 and 2: nobody has to wait for it there.
-    for (a, b, late) in [(0, 1, true), (0, 2, true), (1, 2, true), (1, 3, true), (0, 3, false), (2, 3, false)] {
-        assert_eq!((timed_out(a, b), timed_out(b, a)), (late, late), "{a} {b}: {states:?}");
+    // It makes noise for these pairs. Of its own pairs those are late in which it is asked, both ways.
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        assert!(timed_out(a, b) && timed_out(b, a), "{a} {b}: {states:?}");
+    }
+    for other in 0..3 {
+        assert_eq!(timed_out(3, other), timed_out(other, 3), "{other}: {states:?}");
     }
 }

@@ -93,12 +93,12 @@ fn scripts_read_what_tests_read() {
 
 #[test]
 fn the_readme_says_what_the_table_says() {
-    let readme = fs::read_to_string(Path::new(FOLDER).join("README.md")).unwrap();
+    let readme = fs::read_to_string(Path::new(FOLDER).join("slurm/README.md")).unwrap();
     let table = documentation();
-    assert!(readme.contains(&table), "README.md has to contain these tables:\n\n{table}");
+    assert!(readme.contains(&table), "slurm/README.md has to contain these tables:\n\n{table}");
 }
 
-/// The tables of the README.
+/// The tables of slurm/README.md.
 fn documentation() -> String {
     let launchers = table(Kind::Launcher, &NEEDS);
     let libraries = table(Kind::Library, &SETTINGS);

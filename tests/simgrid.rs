@@ -52,18 +52,18 @@ fn cells_where(ranks: usize, slow: impl Fn(Rank, Rank) -> bool) -> HashSet<(Rank
 fn a_slow_cable_shows_in_its_row_and_column_and_nowhere_else() {
     for schedule in ["disjoint", "isolated"] {
         let slow =
-            slow_cells("--hosts 64", &["node017:bandwidth=0.25"], &format!("--lengths 1M --schedule {schedule}"));
-        assert_eq!(slow, cells_where(64, |source, destination| source == 17 || destination == 17), "{schedule}");
+            slow_cells("--hosts 32", &["node017:bandwidth=0.25"], &format!("--lengths 1M --schedule {schedule}"));
+        assert_eq!(slow, cells_where(32, |source, destination| source == 17 || destination == 17), "{schedule}");
     }
 }
 
 #[test]
 fn a_direction_that_is_slow_in_bandwidth_shows_in_that_direction_alone() {
     for (fault, row) in [("node017.send:bandwidth=0.25", true), ("node017.receive:bandwidth=0.25", false)] {
-        let slow = slow_cells("--hosts 64", &[fault], "--lengths 1M --schedule disjoint --timing transfer");
+        let slow = slow_cells("--hosts 32", &[fault], "--lengths 1M --schedule disjoint --timing transfer");
         assert_eq!(
             slow,
-            cells_where(64, |source, destination| 17 == if row { source } else { destination }),
+            cells_where(32, |source, destination| 17 == if row { source } else { destination }),
             "{fault}"
         );
     }
@@ -104,9 +104,9 @@ fn a_host_that_sends_late_to_everybody_looks_late_both_ways_and_the_bound_of_its
 #[test]
 fn a_slow_uplink_shows_in_the_pairs_that_cross_it_and_nowhere_else() {
     // 16 cables' worth of bandwidth, of which less than one is left.
-    let slow = slow_cells("--hosts 64", &["leaf1:bandwidth=0.02"], "--lengths 1M");
+    let slow = slow_cells("--hosts 32", &["leaf1:bandwidth=0.02"], "--lengths 1M");
     let in_leaf_1 = |rank: Rank| rank / 16 == 1;
-    assert_eq!(slow, cells_where(64, |source, destination| in_leaf_1(source) != in_leaf_1(destination)));
+    assert_eq!(slow, cells_where(32, |source, destination| in_leaf_1(source) != in_leaf_1(destination)));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn disjoint_pairs_take_a_thirtieth_of_the_time_of_isolated_ones_at_128_hosts() {
 
 #[test]
 fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
-    let simulation = simulate("--hosts 16 --ranks-per-host 2", "-t all -p 4 -l 1K -n 3 --warmup 1 --lengths 0,4K");
+    let simulation = simulate("--hosts 16 --ranks-per-host 2", "-t all -p 4 -l 1K -n 3 --warmup 1 --lengths 1,4K");
     for mode in Mode::all() {
         let run = complete(&simulation, &format!("network_{mode}"));
         let hosts = &run.header().hosts;
@@ -147,7 +147,12 @@ fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
             assert!(pairs(32).all(|cell| median[cell] > 0.0 && median[cell] < 1.0), "{mode}, length {index}");
             let mut states = vec![State::NotScheduled; 32 * 32];
             run.read_states(index, 0..32, &mut states).unwrap();
-            assert!(pairs(32).all(|(i, j)| states[32 * i + j] == State::Measured), "{mode}, length {index}");
+            // The skew of a barrier may be longer than a broadcast, and an empty message shorter than steps of the clock.
+            let fine = |state| {
+                matches!(state, State::Measured | State::CoarseClock)
+                    || (mode == Mode::Bcast && state == State::ClockBound)
+            };
+            assert!(pairs(32).all(|(i, j)| fine(states[32 * i + j])), "{mode}, length {index}");
         }
     }
 }
@@ -190,7 +195,7 @@ fn a_slow_cable_is_diagnosed_with_its_direction_and_nothing_else_is() {
         ("node017.receive:bandwidth=0.25", Receive),
     ] {
         let expected = [(Kind::Node, names([17]), direction, Symptom::Bandwidth)];
-        assert_eq!(found(&format!("--hosts 64 --fault {fault}")), expected, "{fault}");
+        assert_eq!(found_alone(&format!("--hosts 64 --fault {fault}")), expected, "{fault}");
     }
 }
 

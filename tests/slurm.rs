@@ -36,7 +36,8 @@ impl JobFile {
         let mark = |start: &str| lines.iter().position(|line| line.starts_with(start)).expect("the block is marked");
         let block = mark("# ==== edit from here")..mark("# ==== to here");
         let programs = [("network_test=", PROGRAM), ("network_analyze=", ANALYZE), ("results=", "results")];
-        for (key, value) in programs.iter().chain(edits) {
+        let nodes = name.ends_with(".sbatch").then_some(("#SBATCH --nodes=", "2"));
+        for (key, value) in programs.iter().chain(&nodes).chain(edits) {
             let line = lines[block.clone()].iter_mut().find(|line| line.starts_with(key));
             *line.unwrap_or_else(|| panic!("{name} has no line `{key}` in its block")) = format!("{key}{value}");
         }
@@ -338,4 +339,34 @@ fn the_lab_leaves_nothing_behind() {
         let words = String::from_utf8_lossy(&words);
         assert!(!words.contains(state.to_str().unwrap()), "{words} still runs");
     }
+}
+
+#[test]
+fn a_plan_for_a_finding_is_accepted_and_the_reasons_of_others_stay() {
+    let lab = Lab::up(4);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let plan = |nodes: &[&str]| {
+        let finding = |node: &&str| {
+            serde_json::json!({
+                "id": "F1", "kind": "node", "hosts": [node], "direction": "receive", "symptom": "bandwidth",
+                "ratio": 2.55, "retest": "confirmed",
+            })
+        };
+        let document = serde_json::json!({
+            "schema": "network_test.diagnosis/1", "verdict": if nodes.is_empty() { "healthy" } else { "findings" },
+            "groups": [["n0", "n1", "n2", "n3"]], "findings": nodes.iter().map(finding).collect::<Vec<_>>(),
+        });
+        fs::write(path("night.json"), document.to_string()).unwrap();
+        let advise = [ANALYZE, "advise", "--at-most", "50%", &path("night.json")];
+        fs::write(path("plan.sh"), lab.run(folder.path(), &advise)).unwrap();
+        lab.run(folder.path(), &["sh", "-eu", "plan.sh"]);
+        lab.run(folder.path(), &["sinfo", "--list-reasons", "--noheader", "--format=%n %E"])
+    };
+    lab.run(folder.path(), &["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=disk"]);
+    let reasons = plan(&["n1", "n2"]);
+    assert!(reasons.contains("n1 network_test: receive bandwidth x2.55 (F1 of night)"), "{reasons}");
+    assert!(reasons.contains("n2 disk"), "{reasons}");
+    let reasons = plan(&[]);
+    assert!(!reasons.contains("n1") && reasons.contains("n2 disk"), "{reasons}");
 }

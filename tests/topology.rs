@@ -203,9 +203,12 @@ fn the_detector_goes_by_a_file_that_names_the_groups() {
 #[test]
 fn a_diagnosis_in_a_file_is_about_the_runs_that_it_judged() {
     let folder = measured(machine());
-    let (_, joint, _) = analyze(folder.path(), "diagnose network network --format json");
+    let run = store::open(&folder.path().join("network")).unwrap();
+    store::write_run(&run, &folder.path().join("again"), false).unwrap();
+    fails(folder.path(), "diagnose network network_min.nc", exit::USAGE, &["are the same run"]);
+    let (_, joint, _) = analyze(folder.path(), "diagnose network again --format json");
     fs::write(folder.path().join("joint.json"), &joint).unwrap();
-    let pages = ["network network --diagnosis joint.json", "network network", "network --no-diagnosis"];
+    let pages = ["network again --diagnosis joint.json", "network again", "network --no-diagnosis"];
     let description = |arguments: &str| {
         let (code, _, notes) = analyze(folder.path(), &format!("report {arguments} -o x.html --force"));
         assert_eq!(code, 0, "{notes}");
@@ -223,10 +226,12 @@ fn a_diagnosis_in_a_file_is_about_the_runs_that_it_judged() {
     }
     // Nothing can be judged: that is about all runs.
     let small = MemoryRun::new(store::open(&folder.path().join("network")).unwrap().header().clone());
-    store::write_run(&small, &folder.path().join("empty"), false).unwrap();
-    let (code, text, _) = analyze(folder.path(), "diagnose empty empty --json empty.json");
-    assert!(code == i32::from(exit::FILES) && text.contains("no message length is finished"), "{text}");
-    let empty = description("empty empty --diagnosis empty.json");
+    for name in ["empty", "also_empty"] {
+        store::write_run(&small, &folder.path().join(name), false).unwrap();
+    }
+    let (code, text, _) = analyze(folder.path(), "diagnose empty also_empty --json empty.json");
+    assert!(code == i32::from(exit::UNJUDGED) && text.contains("no message length is finished"), "{text}");
+    let empty = description("empty also_empty --diagnosis empty.json");
     assert_eq!(
         (&empty["diagnoses"][0]["verdict"], &empty["runs"][1]["diagnosis"]),
         (&Value::from("invalid"), &Value::from(0))

@@ -20,6 +20,7 @@ slurm      | slurm-wlm                   | slurm-slurmctld slurm-slurmd | slurm
 munge      | munge                       | munge               | munge
 shellcheck | shellcheck                  | ShellCheck          | shellcheck
 ps         | procps                      | procps-ng           | procps
+mandoc     | mandoc                      | mandoc              | part of the system
 browser    | chromium chromium-driver    | chromium chromedriver | part of a workstation
 iproute2   | iproute2                    | iproute iproute-tc  | part of the system
 util-linux | util-linux                  | util-linux          | part of the system
@@ -47,6 +48,7 @@ present() {
     munge) has munged ;;
     shellcheck) has shellcheck ;;
     ps) has ps ;;
+    mandoc) has mandoc ;;
     browser) has chromium && has chromedriver ;;
     iproute2) has ip && has tc && has bridge ;;
     util-linux) has unshare && has nsenter && has setsid && has flock && has runuser && has mount ;;

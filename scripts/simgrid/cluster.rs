@@ -3,8 +3,13 @@
 //! In: a command line. Out: a folder with the platform, the host file, and whatever network_test writes there. It is
 //! built and started by `scripts/simgrid/run`, which also builds the library that is simulated.
 
+#[path = "../detector-bench/network/mod.rs"]
+#[allow(dead_code, reason = "the bench of the detector draws adaptive routes, too")]
+mod network;
 #[path = "platform.rs"]
 mod platform;
+#[path = "routed.rs"]
+mod routed;
 
 use std::{
     fs,
@@ -15,7 +20,7 @@ use std::{
 use clap::Parser;
 use netmatrix::exit;
 
-use platform::{Fault, Platform, Topology};
+use platform::{Fault, Platform, Sizes, Topology};
 
 /// Ranks beyond which the simulator fails: each takes one of the C library's 1,024 keys for thread-local storage.
 const MOST_RANKS: usize = 900;
@@ -29,8 +34,9 @@ const MOST_RANKS: usize = 900;
     name = "scripts/simgrid/run",
     max_term_width = 100,
     after_help = "A fault is CABLE:bandwidth=FACTOR,latency=FACTOR. A cable is that of a host or switch towards the core\n\
-                  (node017, leaf2, pod1), one direction of it (node017.send, node017.receive), or one between\n\
-                  neighbours (switch1/switch2). Example:\n\n  \
+                  (node017, leaf2, pod1; all of them where there are several), one direction of it (node017.send,\n\
+                  node017.receive), or one from a neighbour to the other (switch1/switch2, leaf2/spine1). With topologies\n\
+                  that have several ways node003/node017 is the way from one host to another. Example:\n\n  \
                   scripts/simgrid/run --fault node017.send:bandwidth=0.25 -o results/slow -- --schedule disjoint -n 3\n\n\
                   Exit codes: those of network_test; 2 usage, 3 files, 4 the simulator failed."
 )]
@@ -42,6 +48,18 @@ struct Args {
     /// Number of hosts
     #[arg(long, default_value_t = 64, value_name = "N")]
     hosts: usize,
+
+    /// Of leaves and pods: hosts of a leaf switch
+    #[arg(long, default_value_t = Sizes::default().leaf, value_name = "N")]
+    leaf_hosts: usize,
+
+    /// Of leaves and pods: cables of a leaf switch upwards
+    #[arg(long, default_value_t = Sizes::default().spines, value_name = "N")]
+    spines: usize,
+
+    /// Of topologies with several ways: bandwidth of a cable between switches over that of a host's
+    #[arg(long, default_value_t = Sizes::default().capacity, value_name = "FACTOR")]
+    capacity: f64,
 
     /// Ranks on every host
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -82,7 +100,11 @@ fn simulate(args: &Args) -> Result<u8, Failure> {
     if !(2..=MOST_RANKS).contains(&ranks) {
         return Err(usage(format!("{ranks} ranks cannot be simulated: 2 to {MOST_RANKS} can")));
     }
-    let mut platform = Platform::new(args.topology, args.hosts).map_err(usage)?;
+    let sizes = Sizes { leaf: args.leaf_hosts, spines: args.spines, capacity: args.capacity };
+    if sizes.leaf == 0 || sizes.spines == 0 || !(sizes.capacity.is_finite() && sizes.capacity > 0.0) {
+        return Err(usage("--leaf-hosts, --spines and --capacity must be above 0".to_owned()));
+    }
+    let mut platform = Platform::new(args.topology, args.hosts, sizes).map_err(usage)?;
     args.faults.iter().try_for_each(|fault| platform.plant(fault)).map_err(usage)?;
     let write = |name: &str, text: String| {
         let path = args.output.join(name);

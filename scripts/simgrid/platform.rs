@@ -3,12 +3,15 @@
 //! In: a topology, numbers of hosts, faults. Out: the texts of `platform.xml` and of the host file. Nothing is started
 //! here, and no file is written.
 //!
-//! Every cable is two one-way links, so that one direction can be slowed alone. Routes are the shortest paths in hops,
-//! which SimGrid finds by itself (routing `DijkstraCache`).
+//! Every cable is two one-way links, so that one direction can be slowed alone. Where a topology has one way between two
+//! hosts, SimGrid finds it by itself (routing `DijkstraCache`); where it has several, every route is written down
+//! ([`routed`]).
 
 use std::{collections::BTreeMap, fmt::Write, str::FromStr};
 
 use clap::ValueEnum;
+
+use crate::{network::Network, routed};
 
 /// Seconds that a message takes through a host's cable.
 const LATENCY: f64 = 400e-9;
@@ -27,6 +30,31 @@ pub enum Topology {
     FatTree,
     /// A 3-D torus: every host has a switch with six neighbours
     Torus,
+    /// Leaf switches (--leaf-hosts) with a cable to each of some spines (--spines): the destination chooses the cable
+    Leaves,
+    /// The same in pods of two leaves, whose second level has two cables each to the third
+    Pods,
+    /// A torus with routes in the order of its dimensions
+    RoutedTorus,
+    /// A dragonfly of groups of 4 routers with 2 hosts each, with minimal routes
+    Dragonfly,
+}
+
+/// Sizes that a topology with several ways between two hosts is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Hosts of a leaf switch.
+    pub leaf: usize,
+    /// Cables of a leaf switch upwards.
+    pub spines: usize,
+    /// Bandwidth of a cable between switches over that of a host's.
+    pub capacity: f64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { leaf: 8, spines: 4, capacity: 1.0 }
+    }
 }
 
 /// A one-way link: its bandwidth in bytes per second, its latency in seconds.
@@ -43,8 +71,12 @@ pub struct Platform {
     switches: Vec<String>,
     /// One-way links by the names of the two ends.
     links: BTreeMap<(String, String), Link>,
-    /// Where the cable of a host or switch towards the core ends.
-    above: BTreeMap<String, String>,
+    /// Where the cables of a host or switch towards the core end.
+    above: BTreeMap<String, Vec<String>>,
+    /// What chooses the cables, where there are several.
+    network: Option<Network>,
+    /// Pairs of hosts whose way has a bad part that no other way has: bandwidth and latency.
+    pairs: BTreeMap<(String, String), Link>,
 }
 
 /// What is wrong with a cable, or with one direction of it.
@@ -60,9 +92,9 @@ pub struct Fault {
 /// Which link has a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// The cable of a host or switch towards the core: out of it, into it, or both.
+    /// The cables of a host or switch towards the core: out of it, into it, or both.
     Above { name: String, out: bool, into: bool },
-    /// The link between two neighbours.
+    /// The link from one neighbour to the other, or the way from one host to another.
     Between { from: String, to: String },
 }
 
@@ -113,13 +145,22 @@ impl FromStr for Place {
 
 impl Platform {
     /// A healthy cluster. The error says which numbers of hosts the topology allows.
-    pub fn new(topology: Topology, hosts: usize) -> Result<Self, String> {
-        let names = (0..hosts).map(|number| format!("node{number:03}")).collect();
-        let mut platform = Self { hosts: names, switches: Vec::new(), links: BTreeMap::new(), above: BTreeMap::new() };
+    pub fn new(topology: Topology, hosts: usize, sizes: Sizes) -> Result<Self, String> {
+        let mut platform = Self {
+            hosts: (0..hosts).map(|number| format!("node{number:03}")).collect(),
+            switches: Vec::new(),
+            links: BTreeMap::new(),
+            above: BTreeMap::new(),
+            network: None,
+            pairs: BTreeMap::new(),
+        };
         match topology {
             Topology::LeafSpine => platform.grow(&[(16, 1.0)], "spine"),
             Topology::FatTree => platform.grow(&[(8, 0.5), (4, 0.5)], "core"),
             Topology::Torus => platform.wrap(hosts)?,
+            Topology::Leaves | Topology::Pods | Topology::RoutedTorus | Topology::Dragonfly => {
+                platform.weave(routed::network(topology, hosts, sizes)?, sizes.capacity);
+            }
         }
         Ok(platform)
     }
@@ -149,13 +190,28 @@ impl Platform {
         }
     }
 
+    /// A network with several ways between two hosts.
+    fn weave(&mut self, network: Network, capacity: f64) {
+        for (host, name) in self.hosts.clone().into_iter().enumerate() {
+            let switch = routed::switch_of(&network, host);
+            self.hang(&name, &switch, BANDWIDTH);
+        }
+        for (from, to) in routed::cables(&network).into_iter().flatten() {
+            if routed::is_upward(&from, &to) {
+                self.above.entry(from.clone()).or_default().push(to.clone());
+            }
+            self.links.insert((from, to), Link { bandwidth: capacity * BANDWIDTH, latency: LATENCY });
+        }
+        let mut switches: Vec<String> =
+            self.links.keys().map(|(from, _)| from.clone()).filter(|name| !self.hosts.contains(name)).collect();
+        switches.dedup();
+        self.switches = switches;
+        self.network = Some(network);
+    }
+
     /// A 3-D torus as near to a cube as the number of hosts allows.
     fn wrap(&mut self, hosts: usize) -> Result<(), String> {
-        let sides = sides(hosts).ok_or_else(|| {
-            format!(
-                "a torus needs three sides of 2 or more: {hosts} hosts make none, 64 (4 x 4 x 4) or 128 (4 x 4 x 8) do"
-            )
-        })?;
+        let sides = sides(hosts)?;
         let number = |[x, y, z]: [usize; 3]| x + sides[0] * (y + sides[1] * z);
         for place in 0..hosts {
             let at = [place % sides[0], place / sides[0] % sides[1], place / sides[0] / sides[1]];
@@ -174,7 +230,7 @@ impl Platform {
 
     fn hang(&mut self, name: &str, switch: &str, bandwidth: f64) {
         self.join(name, switch, bandwidth);
-        self.above.insert(name.to_owned(), switch.to_owned());
+        self.above.insert(name.to_owned(), vec![switch.to_owned()]);
     }
 
     fn join(&mut self, a: &str, b: &str, bandwidth: f64) {
@@ -185,12 +241,20 @@ impl Platform {
 
     /// Makes links slow. The error names what the cluster does not have.
     pub fn plant(&mut self, fault: &Fault) -> Result<(), String> {
-        let places = match &fault.place {
+        let places: Vec<(String, String)> = match &fault.place {
+            Place::Between { from, to }
+                if self.network.is_some() && self.hosts.contains(from) && self.hosts.contains(to) =>
+            {
+                let link = Link { bandwidth: BANDWIDTH * fault.bandwidth, latency: LATENCY * (fault.latency - 1.0) };
+                self.pairs.insert((from.clone(), to.clone()), link);
+                return Ok(());
+            }
             Place::Between { from, to } => vec![(from.clone(), to.clone())],
             Place::Above { name, out, into } => {
                 let above = self.above.get(name).ok_or_else(|| self.unknown(name))?;
-                let both = [(name.clone(), above.clone()), (above.clone(), name.clone())];
-                both.into_iter().zip([*out, *into]).filter_map(|(place, wanted)| wanted.then_some(place)).collect()
+                let both = |end: &String| [(name.clone(), end.clone()), (end.clone(), name.clone())];
+                let wanted = |end| both(end).into_iter().zip([*out, *into]);
+                above.iter().flat_map(wanted).filter_map(|(place, wanted)| wanted.then_some(place)).collect()
             }
         };
         for place in places {
@@ -218,9 +282,11 @@ impl Platform {
     pub fn xml(&self) -> String {
         let mut xml = String::from(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
-             <platform version=\"4.1\">\n<zone id=\"cluster\" routing=\"DijkstraCache\">\n",
+             <platform version=\"4.1\">\n",
         );
+        let routing = if self.network.is_some() { "Full" } else { "DijkstraCache" };
         let mut line = |text: String| writeln!(xml, "{text}").expect("a string takes everything");
+        line(format!("<zone id=\"cluster\" routing=\"{routing}\">"));
         self.hosts.iter().for_each(|host| line(format!("<host id=\"{host}\" speed=\"1Gf\"/>")));
         self.switches.iter().for_each(|switch| line(format!("<router id=\"{switch}\"/>")));
         let link = |id: &str, bandwidth: f64, latency: f64, policy: &str| {
@@ -232,12 +298,41 @@ impl Platform {
         for host in &self.hosts {
             line(link(&format!("memory_{host}"), MEMORY.0, MEMORY.1, " sharing_policy=\"FATPIPE\""));
         }
-        let route = |from: &str, to: &str, link: &str| {
-            format!("<route src=\"{from}\" dst=\"{to}\" symmetrical=\"NO\"><link_ctn id=\"{link}\"/></route>")
+        for ((from, to), Link { bandwidth, latency }) in &self.pairs {
+            line(link(&format!("pair_{from}_{to}"), *bandwidth, *latency, ""));
+        }
+        let route = |from: &str, to: &str, links: &[String]| {
+            let links: String = links.iter().map(|link| format!("<link_ctn id=\"{link}\"/>")).collect();
+            format!("<route src=\"{from}\" dst=\"{to}\" symmetrical=\"NO\">{links}</route>")
         };
-        self.links.keys().for_each(|(from, to)| line(route(from, to, &format!("{from}_{to}"))));
-        self.hosts.iter().for_each(|host| line(route(host, host, &format!("memory_{host}"))));
+        match &self.network {
+            None => self.links.keys().for_each(|(from, to)| line(route(from, to, &[format!("{from}_{to}")]))),
+            Some(network) => self.routes(network).for_each(|(from, to, links)| line(route(from, to, &links))),
+        }
+        self.hosts.iter().for_each(|host| line(route(host, host, &[format!("memory_{host}")])));
         xml + "</zone>\n</platform>\n"
+    }
+
+    /// Every route between two hosts: its ends and its links.
+    fn routes<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (&'a str, &'a str, Vec<String>)> {
+        let cables = routed::cables(network);
+        let count = self.hosts.len();
+        let pairs = (0..count).flat_map(move |a| (0..count).filter(move |b| *b != a).map(move |b| (a, b)));
+        pairs.map(move |(a, b)| {
+            let (from, to) = (&self.hosts[a], &self.hosts[b]);
+            let name = |cable: usize| {
+                let (from, to) = cables[cable].as_ref().expect("a route crosses cables that are there");
+                format!("{from}_{to}")
+            };
+            let between = network.route(a, b, None).cables.into_iter().map(name);
+            let mut links = vec![format!("{from}_{}", self.above[from][0])];
+            links.extend(between);
+            links.push(format!("{}_{to}", self.above[to][0]));
+            if self.pairs.contains_key(&(from.clone(), to.clone())) {
+                links.push(format!("pair_{from}_{to}"));
+            }
+            (from.as_str(), to.as_str(), links)
+        })
     }
 
     /// The host of every rank, a line each: the ranks of a host follow one another.
@@ -250,8 +345,8 @@ impl Platform {
     }
 }
 
-/// The three sides of the box of `hosts` that is nearest to a cube.
-fn sides(hosts: usize) -> Option<[usize; 3]> {
+/// The three sides of the box of `hosts` that is nearest to a cube. The error says that there is none.
+pub fn sides(hosts: usize) -> Result<[usize; 3], String> {
     let divisors = |number: usize| (2..=number).filter(move |side| number.is_multiple_of(*side));
     let boxes = divisors(hosts).flat_map(|x| {
         divisors(hosts / x).filter_map(move |y| {
@@ -259,7 +354,9 @@ fn sides(hosts: usize) -> Option<[usize; 3]> {
             (x <= y && y <= z).then_some([x, y, z])
         })
     });
-    boxes.min_by_key(|[x, y, z]| x + y + z)
+    boxes.min_by_key(|[x, y, z]| x + y + z).ok_or_else(|| {
+        format!("a torus needs three sides of 2 or more: {hosts} hosts make none, 64 (4 x 4 x 4) or 128 (4 x 4 x 8) do")
+    })
 }
 
 #[cfg(test)]
@@ -267,7 +364,7 @@ mod tests {
     use super::*;
 
     fn with(topology: Topology, hosts: usize, fault: &str) -> Result<Platform, String> {
-        let mut platform = Platform::new(topology, hosts)?;
+        let mut platform = Platform::new(topology, hosts, Sizes::default())?;
         platform.plant(&fault.parse()?)?;
         Ok(platform)
     }
@@ -282,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_fault_slows_the_links_it_names_and_no_other() {
-        let healthy = Platform::new(Topology::LeafSpine, 64).unwrap();
+        let healthy = Platform::new(Topology::LeafSpine, 64, Sizes::default()).unwrap();
         for (fault, links) in [
             ("node017:bandwidth=0.25", vec![("leaf1 node017", 0.25, 1.0), ("node017 leaf1", 0.25, 1.0)]),
             ("node017.send:latency=4,bandwidth=0.5", vec![("node017 leaf1", 0.5, 4.0)]),
@@ -313,8 +410,35 @@ mod tests {
     }
 
     #[test]
+    fn routes_that_are_written_down_cross_the_cable_that_the_destination_chooses() {
+        let xml = with(Topology::Leaves, 24, "leaf1:bandwidth=0.5").unwrap().xml();
+        let route = |from: usize, to: usize| {
+            let start = format!("<route src=\"node{from:03}\" dst=\"node{to:03}\"");
+            xml.lines().find(|line| line.starts_with(&start)).unwrap().to_owned()
+        };
+        assert!(
+            route(0, 9).contains("\"leaf0_spine1\"") && route(0, 9).contains("\"spine1_leaf1\""),
+            "{}",
+            route(0, 9)
+        );
+        assert!(route(0, 12).contains("\"leaf0_spine0\""), "{}", route(0, 12));
+        assert!(!route(0, 1).contains("spine"), "{}", route(0, 1));
+        assert_eq!(xml.matches("bandwidth=\"6250000000Bps\"").count(), 2 * 4, "the whole uplink is slow");
+    }
+
+    #[test]
+    fn a_pair_of_hosts_has_a_way_of_its_own_where_routes_are_written_down() {
+        let xml = with(Topology::Leaves, 24, "node003/node017:bandwidth=0.25").unwrap().xml();
+        assert_eq!(xml.matches("<link_ctn id=\"pair_node003_node017\"/>").count(), 1);
+        for topology in [Topology::Pods, Topology::RoutedTorus, Topology::Dragonfly] {
+            let xml = with(topology, 24, "node003:latency=2").unwrap().xml();
+            assert_eq!(xml.matches("<route ").count(), 24 * 24, "{topology:?}");
+        }
+    }
+
+    #[test]
     fn a_fat_tree_halves_its_bandwidth_at_every_switch() {
-        let tree = Platform::new(Topology::FatTree, 64).unwrap();
+        let tree = Platform::new(Topology::FatTree, 64, Sizes::default()).unwrap();
         let bandwidth = |from: &str, to: &str| tree.links[&(from.to_owned(), to.to_owned())].bandwidth / BANDWIDTH;
         assert_eq!(
             (bandwidth("node000", "leaf0"), bandwidth("leaf0", "pod0"), bandwidth("pod1", "core")),
@@ -324,8 +448,8 @@ mod tests {
 
     #[test]
     fn a_torus_joins_every_switch_to_six_others() {
-        assert_eq!((sides(64), sides(128), sides(62)), (Some([4, 4, 4]), Some([4, 4, 8]), None));
-        let torus = Platform::new(Topology::Torus, 64).unwrap();
+        assert_eq!((sides(64), sides(128), sides(62).ok()), (Ok([4, 4, 4]), Ok([4, 4, 8]), None));
+        let torus = Platform::new(Topology::Torus, 64, Sizes::default()).unwrap();
         for switch in &torus.switches {
             let neighbours = torus.links.keys().filter(|(from, to)| from == switch && to.starts_with("switch"));
             assert_eq!(neighbours.count(), 6, "{switch}");

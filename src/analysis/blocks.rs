@@ -64,6 +64,10 @@ pub struct Blocks {
     pub blocks: Vec<Vec<Block>>,
     /// Numbers of pairs without a value by the reason, no reason twice and no number 0.
     pub missing: Vec<(State, usize)>,
+    /// Whether payloads of some cell of a block arrived damaged, `[source group][destination group]`.
+    pub damaged: Vec<Vec<bool>>,
+    /// Number of pairs of which payloads arrived damaged.
+    pub damaged_pairs: usize,
     /// The cells with the smallest and with the largest value; the first ones, where there are several.
     pub extremes: Option<(Extreme, Extreme)>,
 }
@@ -82,7 +86,14 @@ impl Blocks {
     ) -> Result<Self, BoxError> {
         let ranks = run.ranks();
         let groups = groups(&run.header().hosts, most);
-        let mut all = Self { blocks: Vec::with_capacity(groups.len()), groups, missing: Vec::new(), extremes: None };
+        let mut all = Self {
+            blocks: Vec::with_capacity(groups.len()),
+            groups,
+            missing: Vec::new(),
+            damaged: Vec::new(),
+            damaged_pairs: 0,
+            extremes: None,
+        };
         let mut values = Vec::new();
         let mut states = Vec::new();
         for rows in all.groups.clone() {
@@ -99,12 +110,15 @@ impl Blocks {
                 block(cells, aggregate)
             };
             all.blocks.push(all.groups.iter().map(block).collect());
+            let is_damaged = |(i, j): (Rank, Rank)| states[place(i, j)] == State::Damaged;
+            all.damaged.push(all.groups.iter().map(|columns| pairs(&rows, columns).any(is_damaged)).collect());
         }
         Ok(all)
     }
 
     /// Keeps what is said about the matrix as a whole.
     fn look_at(&mut self, source: Rank, destination: Rank, value: f64, state: State) {
+        self.damaged_pairs += usize::from(state == State::Damaged);
         if value.is_nan() {
             match self.missing.iter_mut().find(|(known, _)| *known == state) {
                 Some((_, count)) => *count += 1,

@@ -1,5 +1,6 @@
 //! How the cells of one length are distributed: quantiles over all pairs, and how many pairs are missing.
 
+use super::tally::Tally;
 use crate::{
     record::{BoxError, Run, Statistic},
     stats::quantile,
@@ -20,6 +21,8 @@ pub struct Distribution {
     pub present: usize,
     /// Pairs that have none.
     pub missing: usize,
+    /// What became of all pairs.
+    pub tally: Tally,
 }
 
 impl Distribution {
@@ -34,6 +37,7 @@ impl Distribution {
             quantiles: LEVELS.map(|level| quantile(&mut values, level)),
             present,
             missing: ranks * ranks.saturating_sub(1) - present,
+            tally: Tally::at(run, length_index)?,
         })
     }
 }

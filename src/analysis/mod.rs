@@ -3,14 +3,18 @@
 //! Nothing in here opens a file or prints: callers hand over a [`crate::record::Run`] and get plain values, which
 //! [`crate::view`] turns into text and pictures.
 
+pub mod advice;
+pub mod asymmetry;
 pub mod blocks;
 pub mod cluster;
 pub mod compare;
 pub mod diagnose;
+pub mod directed;
 pub mod distribution;
 #[cfg(test)]
 mod drawn;
 pub mod groups;
 pub mod merge;
 pub mod square;
+pub mod tally;
 pub mod topology;

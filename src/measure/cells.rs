@@ -1,7 +1,7 @@
 //! The cells of one length that a process has measured itself.
 
 use crate::{
-    plan::{Mode, Pair, Side},
+    plan::{Mode, Pair, Plan, Side},
     record::{Cell, State},
     units::Rank,
 };
@@ -16,12 +16,17 @@ pub enum View {
 }
 
 /// Cells of one length: those of one rank, a row or a column of the matrix, or all of them.
+///
+/// They lie in *lines* of one cell per rank. Where all pairs are measured, a line is a row of the matrix; where most are
+/// left out ([`Plan::partners`]), line k holds for every source the cell of the k-th partner, and nothing else is held.
 #[derive(Clone, Debug)]
 pub struct Cells {
     ranks: usize,
     view: View,
     timed_at: Side,
     collective: bool,
+    /// Where most pairs are left out: whom this rank meets, `[line]`, or every rank, `[line][rank]`.
+    partners: Option<Vec<Option<Rank>>>,
     cells: Vec<Cell>,
 }
 
@@ -29,10 +34,43 @@ impl Cells {
     /// For `mode` among `ranks`, nothing measured yet.
     pub fn new(mode: Mode, ranks: usize, view: View) -> Self {
         let count = if view == View::Whole { ranks * ranks } else { ranks };
+        Self::with(mode, ranks, view, None, count)
+    }
+
+    /// For what `plan` measures, nothing measured yet.
+    pub fn of(plan: &Plan, view: View) -> Self {
+        let rounds = plan.rounds(plan.shortest());
+        let Some(lines) = rounds.lines() else { return Self::new(plan.mode, plan.ranks(), view) };
+        let ranks = match view {
+            View::Rank(me) => me..me + 1,
+            View::Whole => 0..plan.ranks(),
+        };
+        let met = |line| ranks.clone().map(move |rank| (line, rank));
+        let partners: Vec<_> = (0..lines).flat_map(met).map(|(line, rank)| rounds.partner(line, rank)).collect();
+        let count = partners.len();
+        Self::with(plan.mode, plan.ranks(), view, Some(partners), count)
+    }
+
+    fn with(mode: Mode, ranks: usize, view: View, partners: Option<Vec<Option<Rank>>>, count: usize) -> Self {
         let cells = vec![Cell::missing(State::NotScheduled); count];
-        let mut cells = Self { ranks, view, timed_at: mode.timed_at(), collective: mode.is_collective(), cells };
+        let (timed_at, collective) = (mode.timed_at(), mode.is_collective());
+        let mut cells = Self { ranks, view, timed_at, collective, partners, cells };
         cells.clear();
         cells
+    }
+
+    /// Number of lines, each with a cell per rank.
+    pub fn lines(&self) -> usize {
+        match (&self.partners, self.view) {
+            (None, _) => self.ranks,
+            (Some(partners), View::Rank(_)) => partners.len(),
+            (Some(partners), View::Whole) => partners.len() / self.ranks,
+        }
+    }
+
+    /// Whether most pairs are left out, and lines are not rows of the matrix.
+    pub fn is_sampled(&self) -> bool {
+        self.partners.is_some()
     }
 
     /// Forgets everything; the diagonal is 0 where nobody sends to itself.
@@ -58,10 +96,17 @@ impl Cells {
     }
 
     fn place(&self, source: Rank, destination: Rank) -> Option<usize> {
-        match (self.view, self.timed_at) {
-            (View::Whole, _) => Some(source * self.ranks + destination),
-            (View::Rank(me), Side::Source) => (me == source).then_some(destination),
-            (View::Rank(me), Side::Destination) => (me == destination).then_some(source),
+        let owner = if self.timed_at == Side::Source { source } else { destination };
+        let other = if self.timed_at == Side::Source { destination } else { source };
+        match (&self.partners, self.view) {
+            (None, View::Whole) => Some(source * self.ranks + destination),
+            (None, View::Rank(me)) => (me == owner).then_some(other),
+            (Some(partners), View::Whole) => {
+                (source..partners.len()).step_by(self.ranks).find(|place| partners[*place] == Some(destination))
+            }
+            (Some(partners), View::Rank(me)) => {
+                partners.iter().position(|partner| *partner == Some(other)).filter(|_| me == owner)
+            }
         }
     }
 
@@ -86,16 +131,32 @@ impl Cells {
         }
     }
 
+    /// The source and the destination of a cell of this process; `None` where a rank has nobody to meet in a line.
+    fn ends(&self, place: usize) -> Option<(Rank, Rank)> {
+        let other = match (&self.partners, self.view) {
+            (None, View::Rank(_)) => place,
+            (None, View::Whole) => place % self.ranks,
+            (Some(partners), _) => partners[place]?,
+        };
+        Some(match (self.view, self.timed_at, self.is_sampled()) {
+            (View::Whole, _, false) => (place / self.ranks, other),
+            (View::Whole, _, true) => (place % self.ranks, other),
+            (View::Rank(me), Side::Source, _) => (me, other),
+            (View::Rank(me), Side::Destination, _) => (other, me),
+        })
+    }
+
     /// The cells of this process with their sources and destinations.
     pub fn iter(&self) -> impl Iterator<Item = (Rank, Rank, &Cell)> {
-        self.cells.iter().enumerate().map(|(place, cell)| {
-            let (source, destination) = match (self.view, self.timed_at) {
-                (View::Whole, _) => (place / self.ranks, place % self.ranks),
-                (View::Rank(me), Side::Source) => (me, place),
-                (View::Rank(me), Side::Destination) => (place, me),
-            };
-            (source, destination, cell)
+        self.cells.iter().enumerate().filter_map(|(place, cell)| {
+            let (source, destination) = self.ends(place)?;
+            Some((source, destination, cell))
         })
+    }
+
+    /// A cell of this rank in a line, with its source; a missing cell of no source where it meets nobody.
+    pub fn in_line(&self, line: usize) -> (Option<Rank>, &Cell) {
+        (self.ends(line).map(|ends| ends.0), &self.cells[line])
     }
 
     /// Payloads that arrived damaged in the cells of this process.
@@ -103,7 +164,8 @@ impl Cells {
         self.cells.iter().map(|cell| u64::from(cell.damaged)).sum()
     }
 
-    /// All cells of this process: `[other rank]`, or `[source][destination]` with [`View::Whole`].
+    /// All cells of this process: `[other rank]`, or `[source][destination]` with [`View::Whole`]; where most pairs are
+    /// left out `[line]`, or `[line][source]`.
     pub fn all(&self) -> &[Cell] {
         &self.cells
     }
@@ -112,7 +174,11 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Summary;
+    use crate::{
+        plan::{Config, Schedule},
+        stats::Summary,
+        units::Hosts,
+    };
 
     #[test]
     fn a_rank_keeps_what_its_clock_measures() {
@@ -130,5 +196,36 @@ mod tests {
         origin.clear();
         assert_eq!(origin.get(1, 0).unwrap().state, State::NotScheduled);
         assert_eq!(Cells::new(Mode::Bcast, 2, View::Whole).get(1, 1).unwrap().state, State::NotScheduled);
+    }
+
+    #[test]
+    fn only_partners_have_cells_where_most_pairs_are_left_out() {
+        let cell = Cell::measured(Summary::of(&mut [1.0]), 1, State::Measured);
+        let config = Config { schedule: Schedule::Disjoint, sample_rounds: Some(2), ..Config::default() };
+        for mode in [Mode::OneToOne, Mode::Put] {
+            let hosts = Hosts::new((0..9).map(|host| format!("n{host}")));
+            let plan = Plan { mode, config: config.clone(), hosts };
+            let partners = plan.partners().unwrap();
+            let mut whole = Cells::of(&plan, View::Whole);
+            assert_eq!((whole.lines(), whole.all().len()), (2, 18));
+            for me in 0..9 {
+                let mut own = Cells::of(&plan, View::Rank(me));
+                assert_eq!((own.lines(), own.all().len()), (2, 2));
+                for other in (0..9).filter(|other| *other != me) {
+                    let (source, destination) = if own.owns_rows() { (me, other) } else { (other, me) };
+                    let met = partners.line_of(source, destination);
+                    for cells in [&mut own, &mut whole] {
+                        cells.set(source, destination, cell);
+                        assert_eq!(cells.get(source, destination).is_some(), met.is_some(), "{source} {destination}");
+                    }
+                    if let Some(line) = met {
+                        assert_eq!(own.in_line(line), (Some(source), &cell));
+                    }
+                }
+                assert!(own.iter().all(|(_, _, found)| *found == cell));
+            }
+            assert!(whole.iter().all(|(_, _, found)| *found == cell));
+            assert_eq!(whole.iter().count(), 16, "somebody sits out each round");
+        }
     }
 }

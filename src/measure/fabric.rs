@@ -24,9 +24,39 @@ pub trait Fabric {
     /// Makes ready for the rounds of one length.
     fn begin_length(&mut self, plan: &Plan, length_index: usize) -> Result<(), FabricError>;
 
+    /// The rounds with these numbers come next; behind them all agree ([`Fabric::agree`]) before any other begins.
+    fn begin_part(&mut self, _rounds: Range<usize>) {}
+
+    /// This process has nothing more to do in the rounds of [`Fabric::begin_part`].
+    fn end_part(&mut self) -> Result<(), FabricError> {
+        Ok(())
+    }
+
+    /// How many rounds of the length all processes have carried out to their ends, where one has skipped any. Here: none
+    /// that is known of.
+    fn finished(&mut self) -> Result<usize, FabricError> {
+        Ok(0)
+    }
+
+    /// Brings bytes of every process to the root, which gets them one process after the other. Here: there is one.
+    fn collect(&mut self, own: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), FabricError> {
+        each(own);
+        Ok(())
+    }
+
+    /// Gives the root's bytes to all. Here: there is one process.
+    fn spread(&mut self, _bytes: &mut Vec<u8>) -> Result<(), FabricError> {
+        Ok(())
+    }
+
     /// Carries out all exchanges of a round with messages of `length`, and keeps what this process measured. Once it
     /// knows of a wish to stop it only does what keeps the ranks in step.
     fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError>;
+
+    /// All rounds of the length are done: corrects what this process measured by what is known only now.
+    fn end_length(&mut self, _cells: &mut Cells) -> Result<(), FabricError> {
+        Ok(())
+    }
 
     /// Seconds that an exchange with messages of `length` takes, measured with a few of them between two ranks; `None`
     /// on processes that did not take part. The root takes part.
@@ -49,11 +79,13 @@ pub trait Fabric {
     /// Why this process has skipped exchanges of the current length, if it has.
     fn stopped(&self) -> Option<Stop>;
 
-    /// Asks all ranks whether to stop. `own` is this process's wish; the answer is the same on all ranks.
-    fn agree(&mut self, own: Option<Stop>) -> Result<Option<Stop>, FabricError>;
+    /// Asks all ranks whether to stop, and for the largest of their numbers, which are below 2^56. `own` is this
+    /// process's wish; the answer is the same on all ranks. Where there is a wish, the number has no meaning.
+    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError>;
 
-    /// Brings rows of the matrix to the root: `block` becomes `[row][destination]` there and empty elsewhere.
-    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError>;
+    /// Brings lines of [`Cells`] to the root: `block` becomes `[row][destination]` there, or `[line][source]` where most
+    /// pairs are left out, and empty elsewhere.
+    fn gather(&mut self, cells: &Cells, lines: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError>;
 
     /// What the time since [`Fabric::prepare`] was spent on, over all ranks; meaningful at the root.
     fn shares(&mut self) -> Result<Shares, FabricError>;

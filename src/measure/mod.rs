@@ -9,15 +9,16 @@ mod clock;
 mod driver;
 mod fabric;
 mod forecast;
+mod part;
 mod retest;
 mod stop;
 mod stopping;
 pub mod synthetic;
 
 pub use cells::{Cells, View};
-pub use clock::{Bracket, ClockModel};
+pub use clock::{Bracket, ClockModel, Sync, smallest_step};
 pub use driver::{Ending, Event, MeasureError, Outcome, Times, measure};
 pub use fabric::{Fabric, FabricError, Shares};
 pub use retest::{Suspect, worst_of};
 pub use stop::{Stop, StopRequest};
-pub use stopping::Stopping;
+pub use stopping::{Stopping, WarmUp};

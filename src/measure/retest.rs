@@ -1,43 +1,56 @@
 //! Measuring suspicious pairs again, to tell contention from faults.
 //!
-//! In: the cells of a length that were measured among others. Out: for the worst pairs three numbers, see [`Retest`].
-//! No process ever sees all cells: each keeps the worst of its own, and the lists are merged.
+//! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`]. Who is worst: first pairs that
+//! failed or timed out, then those that are slower than both of their hosts are to others, then, in places that are
+//! left, pairs of hosts that are slow to everybody. At most two pairs of a host, so that one bad host does not take all
+//! places. No process ever sees all cells: each keeps the worst of its own, and the lists are merged.
 
 use rand::{RngExt, seq::SliceRandom};
 
-use super::{Cells, Fabric, FabricError};
+use super::{Cells, Fabric, FabricError, View};
 use crate::{
     plan::{Pair, Plan, rng},
-    record::Retest,
+    record::{Retest, State},
     stats::median,
-    units::{Bytes, Rank},
+    units::{Bytes, Hosts, Rank},
 };
 
-/// A cell is suspicious from this many times the centre of its class on.
+/// A cell is suspicious from this many times the median of the slower of its hosts on, and a host from this many times
+/// the median host on: three times the scatter of a median of 16 samples that scatter by 10 % (1.25 x 10 % / 4).
 const SUSPICIOUS: f64 = 1.1;
 
-/// An ordered pair that is slower than its class.
+/// Most pairs of one host that are measured again.
+const OF_A_HOST: usize = 2;
+
+/// An ordered pair that is slower than it should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suspect {
     /// Row.
     pub source: Rank,
     /// Column.
     pub destination: Rank,
-    /// Median over the centre of the class.
-    pub ratio: f64,
+    /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts; below 1
+    /// where only the host is slow.
+    pub weight: f64,
 }
 
-/// The worst suspects, at most `most` unordered pairs, worst first. Both directions of a pair count as one, the worse.
-pub fn worst_of(mut suspects: Vec<Suspect>, most: usize) -> Vec<Suspect> {
+/// The worst suspects, at most `most` unordered pairs and two of any host, worst first. Both directions of a
+/// pair count as one, the worse.
+pub fn worst_of(mut suspects: Vec<Suspect>, most: usize, hosts: &Hosts) -> Vec<Suspect> {
     let pair = |suspect: &Suspect| Pair::of(suspect.source, suspect.destination);
     suspects
-        .sort_by(|a, b| b.ratio.total_cmp(&a.ratio).then((a.source, a.destination).cmp(&(b.source, b.destination))));
+        .sort_by(|a, b| b.weight.total_cmp(&a.weight).then((a.source, a.destination).cmp(&(b.source, b.destination))));
     let mut worst: Vec<Suspect> = Vec::new();
+    let mut pairs_of_host = vec![0; hosts.count()];
     for suspect in suspects {
+        let mut ends = vec![hosts.host_of(suspect.source), hosts.host_of(suspect.destination)];
+        ends.dedup();
         if worst.len() == most {
             break;
         }
-        if !worst.iter().any(|other| pair(other) == pair(&suspect)) {
+        let is_new = !worst.iter().any(|other| pair(other) == pair(&suspect));
+        if is_new && ends.iter().all(|host| pairs_of_host[*host] < OF_A_HOST) {
+            ends.iter().for_each(|host| pairs_of_host[*host] += 1);
             worst.push(suspect);
         }
     }
@@ -53,16 +66,16 @@ pub(super) fn retest(
     length: Bytes,
     cells: &Cells,
 ) -> Result<(Vec<Retest>, u64), FabricError> {
-    let centres = centres(plan, fabric, cells)?;
-    let own = worst_of(suspects(plan, cells, centres), plan.retests());
+    let usual = Usual::of(plan, fabric, cells)?;
+    let own = worst_of(usual.suspects(plan, cells), plan.retests(), &plan.hosts);
     let worst = fabric.worst(own, plan.retests())?;
     let pairs: Vec<Pair> = worst.iter().map(|suspect| Pair::of(suspect.source, suspect.destination)).collect();
     let mut number = 0;
     let mut damaged = 0;
-    let mut again = Cells::new(plan.mode, plan.ranks(), fabric.view());
+    let mut again = Cells::of(plan, fabric.view());
     for company in companies(plan, index, &pairs) {
         // The suspects of a company come first: what its other pairs measure is of no use.
-        let mut whole = Cells::new(plan.mode, plan.ranks(), fabric.view());
+        let mut whole = Cells::of(plan, fabric.view());
         fabric.run_pairs(&company.pairs, number, length, &mut whole)?;
         damaged += whole.damaged();
         for pair in &company.pairs[..company.suspects] {
@@ -70,7 +83,7 @@ pub(super) fn retest(
         }
         number += 1;
     }
-    let mut alone = Cells::new(plan.mode, plan.ranks(), fabric.view());
+    let mut alone = Cells::of(plan, fabric.view());
     for pair in &pairs {
         fabric.run_pairs(&[*pair], number, length, &mut alone)?;
         number += 1;
@@ -91,25 +104,64 @@ fn measured(cells: &Cells) -> impl Iterator<Item = (Rank, Rank, f64)> {
     })
 }
 
-/// The centre of each class: the median over all processes of the medians of their cells.
-fn centres(plan: &Plan, fabric: &mut dyn Fabric, cells: &Cells) -> Result<[f64; 2], FabricError> {
-    let mut by_class = [Vec::new(), Vec::new()];
-    for (source, destination, value) in measured(cells) {
-        by_class[class(plan, source, destination)].push(value);
-    }
-    let own = by_class.map(|mut values| median(&mut values));
-    let all = fabric.all_gather(&own)?;
-    Ok([0, 1].map(|class| median(&mut all.iter().skip(class).step_by(2).copied().collect::<Vec<_>>())))
+/// What is usual for each host: the medians of its own cells.
+struct Usual {
+    /// Inside and between hosts, `[host][class]`, NaN where nothing was measured.
+    of_host: Vec<[f64; 2]>,
+    /// The median host.
+    centre: [f64; 2],
 }
 
-fn suspects(plan: &Plan, cells: &Cells, centres: [f64; 2]) -> Vec<Suspect> {
-    measured(cells)
-        .map(|(source, destination, value)| {
-            let ratio = value / centres[class(plan, source, destination)];
-            Suspect { source, destination, ratio }
-        })
-        .filter(|suspect| suspect.ratio >= SUSPICIOUS)
-        .collect()
+impl Usual {
+    /// Gathers the medians of all ranks' own cells. Collective.
+    fn of(plan: &Plan, fabric: &mut dyn Fabric, cells: &Cells) -> Result<Self, FabricError> {
+        let owner = |source, destination| if cells.owns_rows() { source } else { destination };
+        let mut values = vec![[Vec::new(), Vec::new()]; plan.ranks()];
+        for (source, destination, value) in measured(cells) {
+            values[owner(source, destination)][class(plan, source, destination)].push(value);
+        }
+        let mut medians = |rank: Rank| [0, 1].map(|class| median(&mut values[rank][class]));
+        let own: Vec<f64> = match fabric.view() {
+            View::Rank(me) => medians(me).to_vec(),
+            View::Whole => (0..plan.ranks()).flat_map(medians).collect(),
+        };
+        let of_rank = fabric.all_gather(&own)?;
+        let known = |values: &mut dyn Iterator<Item = f64>| {
+            median(&mut values.filter(|value| !value.is_nan()).collect::<Vec<_>>())
+        };
+        let of_host: Vec<_> = (0..plan.hosts.count())
+            .map(|host| {
+                let ranks = plan.hosts.ranks_of(host);
+                [0, 1].map(|class| known(&mut ranks.iter().map(|rank| of_rank[2 * rank + class])))
+            })
+            .collect();
+        let centre = [0, 1].map(|class| known(&mut of_host.iter().map(|host: &[f64; 2]| host[class])));
+        Ok(Self { of_host, centre })
+    }
+
+    fn suspects(&self, plan: &Plan, cells: &Cells) -> Vec<Suspect> {
+        let tried = cells
+            .iter()
+            .filter(|(source, destination, cell)| source != destination && cell.state != State::NotScheduled);
+        tried
+            .map(|(source, destination, cell)| {
+                let class = class(plan, source, destination);
+                let ends = [source, destination].map(|rank| self.of_host[plan.hosts.host_of(rank)][class]);
+                // Other than NaN where one of them is known.
+                let usual = ends[0].max(ends[1]);
+                let (residual, host) = (cell.summary.median / usual, usual / self.centre[class]);
+                let weight = match (cell.state, residual >= SUSPICIOUS, host >= SUSPICIOUS) {
+                    (State::Failed | State::TimedOut, ..) => f64::INFINITY,
+                    (_, true, _) => residual,
+                    // Grows with the host's slowness and stays below 1: it comes behind all residuals.
+                    (_, false, true) => host / (1.0 + host),
+                    _ => 0.0,
+                };
+                Suspect { source, destination, weight }
+            })
+            .filter(|suspect| suspect.weight > 0.0)
+            .collect()
+    }
 }
 
 /// Pairs that are measured at the same time, of which the first are suspects.
@@ -174,18 +226,72 @@ mod tests {
 
     use super::*;
     use crate::{
-        plan::{Config, Mode, Schedule},
-        units::Hosts,
+        measure::{
+            StopRequest, measure,
+            synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
+        },
+        plan::{Config, Mode, Schedule, Sweep},
+        record::{Header, MemoryRun, Provenance, Run},
     };
 
-    fn suspect(source: Rank, destination: Rank, ratio: f64) -> Suspect {
-        Suspect { source, destination, ratio }
+    fn suspect(source: Rank, destination: Rank, weight: f64) -> Suspect {
+        Suspect { source, destination, weight }
+    }
+
+    fn hosts(count: usize) -> Hosts {
+        Hosts::new((0..count).map(|host| format!("n{host}")))
     }
 
     #[test]
     fn both_directions_of_a_pair_are_one_suspect() {
         let all = vec![suspect(1, 2, 1.5), suspect(2, 1, 3.0), suspect(0, 3, 2.0), suspect(4, 5, 1.2)];
-        assert_eq!(worst_of(all, 2), [suspect(2, 1, 3.0), suspect(0, 3, 2.0)]);
+        assert_eq!(worst_of(all, 2, &hosts(6)), [suspect(2, 1, 3.0), suspect(0, 3, 2.0)]);
+    }
+
+    #[test]
+    fn no_host_takes_more_than_two_places() {
+        let mut all: Vec<_> = (1..9).map(|other| suspect(0, other, 9.0 + other as f64)).collect();
+        all.push(suspect(3, 4, 1.2));
+        assert_eq!(worst_of(all, 10, &hosts(9)), [suspect(0, 8, 17.0), suspect(0, 7, 16.0), suspect(3, 4, 1.2)]);
+        // Inside a host both ranks are its own, and a pair counts once.
+        let one_host = Hosts::new(["a"; 6]);
+        let inside = vec![suspect(0, 1, 3.0), suspect(2, 3, 2.0), suspect(4, 5, 1.5)];
+        assert_eq!(worst_of(inside.clone(), 10, &one_host), inside[..2]);
+    }
+
+    /// The pairs that are measured again at each length, on hosts with these faults.
+    fn retested(machine: &Machine, schedule: Schedule) -> Vec<HashSet<(Rank, Rank)>> {
+        let lengths = Sweep::list(&[Bytes(0), Bytes(65536)]).unwrap();
+        let config = Config { schedule, sweep: lengths, iterations: 20, ..Config::default() };
+        let plan = Plan { mode: Mode::OneToOne, config, hosts: machine.hosts.clone() };
+        let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+        let mut fabric = Synthetic::new(machine.clone());
+        measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+        let ends = |retest: Retest| (retest.source.min(retest.destination), retest.source.max(retest.destination));
+        (0..2).map(|index| run.retests(index).unwrap().into_iter().map(ends).collect()).collect()
+    }
+
+    #[test]
+    fn a_slow_host_does_not_hide_a_slow_link_and_is_measured_again_itself() {
+        let slow = |host| Fault::Host { host, direction: Direction::Both, symptom: Symptom::Slower(3.0) };
+        let link = Fault::Link { hosts: (3, 21), direction: Direction::Both, symptom: Symptom::Slower(1.6) };
+        let machine = Machine::leaf_spine(32, 4, 1).with(slow(9)).with(link);
+        for schedule in Schedule::ALL {
+            for pairs in retested(&machine, schedule) {
+                assert!(pairs.contains(&(3, 21)), "{schedule}: {pairs:?}");
+                let of_host = pairs.iter().filter(|(a, b)| *a == 9 || *b == 9).count();
+                assert!((1..=2).contains(&of_host), "{schedule}: {pairs:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_without_a_sample_come_first() {
+        let slow = Fault::Host { host: 9, direction: Direction::Both, symptom: Symptom::Slower(3.0) };
+        let dead = Fault::Link { hosts: (3, 21), direction: Direction::Both, symptom: Symptom::Dead };
+        for pairs in retested(&Machine::leaf_spine(32, 4, 1).with(slow).with(dead), Schedule::Disjoint) {
+            assert!(pairs.contains(&(3, 21)), "{pairs:?}");
+        }
     }
 
     #[test]

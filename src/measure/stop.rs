@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Why a run ends before its last length. The finished lengths stay; the run can be resumed.
@@ -61,6 +61,11 @@ impl StopRequest {
         Arc::clone(&self.signalled)
     }
 
+    /// How much time there is until the deadline, if there is one.
+    pub fn left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// This process's wish.
     pub fn wish(&self) -> Option<Stop> {
         if self.signalled.load(Ordering::Relaxed) {
@@ -73,8 +78,6 @@ impl StopRequest {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

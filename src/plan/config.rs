@@ -8,6 +8,9 @@ use crate::units::{Bytes, Hosts};
 /// Most ranks of a run: network_tests2's files number them with a C int, and matrices beyond this are of no use.
 pub const MAX_RANKS: usize = 1 << 20;
 
+/// Fewest samples from which a confidence interval of their median is made ([`crate::stats::MedianInterval::FEWEST`]).
+pub const FEWEST_FOR_PRECISION: u32 = 20;
+
 /// How the time of a one-way message is told, see the section on timing in the README.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
@@ -65,6 +68,40 @@ pub struct Noise {
     pub processes: usize,
 }
 
+/// Which of the noise ranks exchange messages with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoisePattern {
+    /// Each with all others at once, as in network_tests2: k (k - 1) messages under way.
+    All,
+    /// Each with the next one: k messages under way.
+    Ring,
+}
+
+impl NoisePattern {
+    /// All patterns.
+    pub const ALL: [Self; 2] = [Self::All, Self::Ring];
+
+    /// Name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Ring => "ring",
+        }
+    }
+}
+
+impl FromStr for NoisePattern {
+    type Err = ParseNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|pattern| pattern.name() == text).ok_or_else(|| ParseNameError {
+            what: "noise pattern",
+            text: text.to_owned(),
+            expected: Self::ALL.map(Self::name).join(", "),
+        })
+    }
+}
+
 /// Adaptive stopping: a cell is measured until the confidence interval of its median is this narrow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
@@ -93,15 +130,19 @@ pub struct Config {
     pub precision: Option<Precision>,
     /// Exchanges per pair and length that are not counted. Default: 3.
     pub warmup: u32,
+    /// How long they last at least, for both directions of a pair together. Default: 1 ms.
+    pub warmup_time: Duration,
     /// Noise of the modes that have it. Default: 1 message of 0 bytes, 0 processes.
     pub noise: Noise,
+    /// Who exchanges noise with whom. Default: all noise ranks with each other.
+    pub noise_pattern: NoisePattern,
     /// How one-way messages are timed. Default: transfer.
     pub timing: Timing,
     /// Which pairs are measured at the same time. Default: one pair at a time.
     pub schedule: Schedule,
     /// Only this many random partners for every rank; the other cells are missing. Default: all.
     pub sample_rounds: Option<usize>,
-    /// With disjoint pairs: how many of a length's slowest pairs are measured again. Default: 10.
+    /// How many of a length's suspicious pairs are measured again. Default: 10.
     pub retest: usize,
     /// Root of everything that is drawn at random. Default: 1.
     pub seed: u64,
@@ -126,7 +167,9 @@ impl Default for Config {
             iterations: 100,
             precision: None,
             warmup: 3,
+            warmup_time: Duration::from_millis(1),
             noise: Noise { length: Bytes(0), messages: 1, processes: 0 },
+            noise_pattern: NoisePattern::All,
             timing: Timing::Transfer,
             schedule: Schedule::Isolated,
             sample_rounds: None,
@@ -165,6 +208,14 @@ pub enum ConfigError {
     TooMuchNoise { mode: Mode, asked: usize, ranks: usize },
     #[error("--sample-rounds 0 measures nothing: give 1 or more")]
     NoRounds,
+    #[error(
+        "--precision cannot be reached with -n {0}: fewer than {FEWEST_FOR_PRECISION} samples tell nothing about their scatter"
+    )]
+    TooFewForPrecision(u32),
+    #[error("--timeout 0 would give up every pair: give the time that a partner may take to answer, for example 60s")]
+    NoTimeout,
+    #[error("{0} of 0 bytes sends nothing, and the sweep has no other length")]
+    NothingTravels(Mode),
 }
 
 impl Config {
@@ -193,6 +244,17 @@ impl Config {
         if self.sample_rounds == Some(0) {
             return Err(ConfigError::NoRounds);
         }
+        if self.precision.is_some() && self.iterations < FEWEST_FOR_PRECISION {
+            return Err(ConfigError::TooFewForPrecision(self.iterations));
+        }
+        if self.patience.is_zero() {
+            return Err(ConfigError::NoTimeout);
+        }
+        if self.longest() == Bytes(0)
+            && let Some(mode) = self.modes.iter().find(|mode| !mode.empty_messages_travel())
+        {
+            return Err(ConfigError::NothingTravels(*mode));
+        }
         Ok(())
     }
 
@@ -218,8 +280,8 @@ impl Config {
         self.sweep.longest()
     }
 
-    /// How many zero-byte exchanges tell a pair's announcement time, for `--timing transfer`: enough for a median,
-    /// few enough not to double the run.
+    /// How many zero-byte exchanges tell a pair's announcement time at a length, for `--timing transfer` without
+    /// `--precision`: enough for a median, few enough not to double the run.
     pub fn baseline_exchanges(&self) -> u32 {
         (self.iterations / 4).clamp(5, 25).min(self.iterations)
     }
@@ -249,6 +311,12 @@ mod tests {
         assert_eq!(error(Config { modes: vec![Mode::Put; 2], ..base() }), ConfigError::RepeatedMode(Mode::Put));
         assert_eq!(error(Config { iterations: 0, ..base() }), ConfigError::NoIterations);
         assert_eq!(error(Config { sample_rounds: Some(0), ..base() }), ConfigError::NoRounds);
+        let precision = Some(Precision { percent: 2.0 });
+        assert_eq!(error(Config { precision, iterations: 5, ..base() }), ConfigError::TooFewForPrecision(5));
+        assert_eq!(error(Config { patience: Duration::ZERO, ..base() }), ConfigError::NoTimeout);
+        let empty = Sweep::list(&[Bytes(0)]).unwrap();
+        let modes = vec![Mode::OneToOne, Mode::Put];
+        assert_eq!(error(Config { sweep: empty, modes, ..base() }), ConfigError::NothingTravels(Mode::Put));
         assert_eq!(error(Config { resume: true, force: true, ..base() }), ConfigError::ResumeAndForce);
         for percent in [0.0, -1.0, 100.0, f64::INFINITY] {
             let config = Config { precision: Some(Precision { percent }), ..base() };

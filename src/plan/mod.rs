@@ -5,26 +5,31 @@
 
 mod config;
 mod estimate;
+mod expectation;
 mod mode;
 mod noise;
+mod notes;
 mod pairing;
+mod partners;
 mod schedule;
 mod sweep;
 
-pub use config::{Config, ConfigError, MAX_RANKS, Noise, Precision, Timing};
+pub use config::{Config, ConfigError, MAX_RANKS, Noise, NoisePattern, Precision, Timing};
 pub use estimate::Estimate;
+pub use expectation::Network;
 pub use mode::{Mode, ParseModeError, Side};
+pub use partners::Partners;
 pub(crate) use schedule::rng;
 pub use schedule::{Pair, Round, RoundKind, Rounds, Schedule};
 pub use sweep::{MAX_LENGTH, MAX_LENGTHS, Sweep, SweepError};
 
 use std::path::PathBuf;
 
-use crate::units::{Bytes, Hosts};
+use crate::units::{Bytes, Hosts, Seconds};
 
 /// Version of the way in which a plan follows from a configuration. It changes when the same command line would lead
 /// to another order of exchanges, so that a run is never resumed under another plan.
-pub const PLAN_VERSION: u32 = 1;
+pub const PLAN_VERSION: u32 = 2;
 
 /// One run: one mode over one sweep, on known hosts.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +70,21 @@ impl Plan {
         prefix.into()
     }
 
-    /// How cells of this plan's mode are timed; `None` where the mode needs no choice (a round trip, a collective).
+    /// How cells of this plan's mode are timed; `None` where the mode needs no choice (a round trip, a collective). A
+    /// broadcast begins at a common time on synchronised clocks, or when each rank does.
     pub fn timing(&self) -> Option<Timing> {
-        self.mode.is_one_way().then_some(self.config.timing)
+        let timing = self.config.timing;
+        (self.mode.is_one_way() || (self.mode == Mode::Bcast && timing == Timing::Clock)).then_some(timing)
+    }
+
+    /// Whether anything travels at a length: if not, it has no rounds and its cells are not scheduled.
+    pub fn travels(&self, length_index: usize) -> bool {
+        self.lengths().get(length_index).is_some_and(|length| length.0 > 0) || self.mode.empty_messages_travel()
+    }
+
+    /// Number of the shortest length at which anything travels.
+    pub fn shortest(&self) -> usize {
+        (0..self.lengths().len()).find(|index| self.travels(*index)).unwrap_or(0)
     }
 
     /// The schedule that this plan's mode really uses: under noise one pair at a time is the point.
@@ -75,15 +92,24 @@ impl Plan {
         if self.mode.has_noise() { Schedule::Isolated } else { self.config.schedule }
     }
 
-    /// How many suspicious pairs of a length are measured again: only where pairs could disturb each other.
+    /// How many suspicious pairs of a length are measured again. Noise belongs to its pair's turn, and a collective mode
+    /// has no pairs.
     pub fn retests(&self) -> usize {
-        let disturbed = self.schedule() == Schedule::Disjoint && !self.mode.is_collective();
-        if disturbed { self.config.retest.min(self.ranks() * (self.ranks() - 1) / 2) } else { 0 }
+        let again = !self.mode.has_noise() && !self.mode.is_collective();
+        if again { self.config.retest.min(self.ranks() * (self.ranks() - 1) / 2) } else { 0 }
     }
 
     /// The rounds of one message length.
     pub fn rounds(&self, length_index: usize) -> Rounds<'_> {
         Rounds::new(self, length_index)
+    }
+
+    /// Whom every rank meets, where most pairs are left out (`--sample-rounds`): only these cells are held and stored.
+    pub fn partners(&self) -> Option<Partners> {
+        // The same at every length.
+        let rounds = self.rounds(self.shortest());
+        let lines = rounds.lines()?;
+        Some(Partners::new(self.ranks(), lines, |line, rank| rounds.partner(line, rank)))
     }
 
     /// What the plan consists of, item by item, as text. Two ranks, or a run and its resumption, follow the same plan
@@ -97,6 +123,7 @@ impl Plan {
             ("iterations", config.iterations.to_string()),
             ("precision", config.precision.map_or_else(|| "none".to_owned(), |p| p.to_string())),
             ("warmup", config.warmup.to_string()),
+            ("warmup_time", Seconds(config.warmup_time.as_secs_f64()).to_string()),
             ("timing", self.timing().map_or("local", Timing::name).to_owned()),
             ("schedule", self.schedule().name().to_owned()),
             ("sample_rounds", config.sample_rounds.map_or_else(|| "all".to_owned(), |k| k.to_string())),
@@ -105,6 +132,7 @@ impl Plan {
             ("noise_length", config.noise.length.0.to_string()),
             ("noise_messages", config.noise.messages.to_string()),
             ("noise_processes", config.noise.processes.to_string()),
+            ("noise_pattern", config.noise_pattern.name().to_owned()),
             ("verify", config.verify.to_string()),
             ("hosts", self.hosts.name_of_every_rank().collect::<Vec<_>>().join(",")),
         ]

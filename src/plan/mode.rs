@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use crate::units::{did_you_mean, nearest};
+
 /// A kind of exchange. In every mode row i of a matrix is the source (origin, root), column j the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
@@ -83,12 +85,24 @@ impl Mode {
         self.line().3
     }
 
+    /// Whether data flow from the column's rank to the row's: what is sent slowly is a slow column then.
+    pub fn data_flows_from_column(self) -> bool {
+        self == Self::Get
+    }
+
+    /// Whether something travels in a message of no bytes. Writing, reading and broadcasting nothing is done by doing
+    /// nothing.
+    pub fn empty_messages_travel(self) -> bool {
+        !matches!(self, Self::Put | Self::Get | Self::Bcast)
+    }
+
     /// What a cell of this mode says, in words.
     pub fn meaning(self) -> &'static str {
         self.line().4
     }
 
-    /// Whether a cell is one way of a message, so that sender and timer are different ranks and `Timing` matters.
+    /// Whether a cell is one way of a message, so that sender and timer are different ranks and `Timing` matters. Of a
+    /// broadcast only the start on synchronised clocks does.
     pub fn is_one_way(self) -> bool {
         matches!(self, Self::OneToOne | Self::AsyncOneToOne | Self::Noise | Self::NoiseBlocking)
     }
@@ -117,8 +131,16 @@ impl fmt::Display for Mode {
 
 /// A name that is no mode's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown mode `{0}`; the modes are {list}", list = Mode::all().map(Mode::name).collect::<Vec<_>>().join(", "))]
+#[error(
+    "unknown mode `{0}`{meant}; the modes are {list}",
+    meant = did_you_mean(nearest(_0, Mode::all().map(Mode::name), &SYNONYMS)),
+    list = Mode::all().map(Mode::name).collect::<Vec<_>>().join(", ")
+)]
 pub struct ParseModeError(String);
+
+/// What other benchmarks call them.
+const SYNONYMS: [(&str, &str); 3] =
+    [("pingpong", "send_recv_and_recv_send"), ("ping_pong", "send_recv_and_recv_send"), ("alltoall", "all_to_all")];
 
 impl FromStr for Mode {
     type Err = ParseModeError;
@@ -146,5 +168,9 @@ mod tests {
         let error = "one_to_two".parse::<Mode>().unwrap_err().to_string();
         assert!(error.contains("`one_to_two`"), "{error}");
         assert!(Mode::all().all(|mode| error.contains(mode.name())), "{error}");
+        for typed in ["one-to-one", "One_To_One", "one_to_onne"] {
+            let error = typed.parse::<Mode>().unwrap_err().to_string();
+            assert!(error.contains("did you mean `one_to_one`?"), "{error}");
+        }
     }
 }

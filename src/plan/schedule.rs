@@ -9,12 +9,14 @@
 //!   meets at most one partner, and a group slot by slot. Pairs inside a host follow as a phase of their own, again
 //!   one at a time on each host.
 //!
-//! Labels are dealt out anew from the seed at every length, so that a pair does not always run beside the same others.
-//! With `sample_rounds` they stay, so that the same cells are measured at every length.
+//! Labels are dealt out anew from the seed at every length, so that a pair does not always run with the same others.
+//! With `sample_rounds` they stay, so that the same cells are measured at every length. Which direction of a pair comes
+//! first is drawn at every length, and so is the order of the roots of broadcasts. A length at which nothing travels
+//! has no rounds.
 
 use std::{fmt, str::FromStr};
 
-use rand::{SeedableRng, seq::SliceRandom};
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Plan, config::ParseNameError, pairing::Pairing};
@@ -72,8 +74,17 @@ pub struct Pair {
 impl Pair {
     /// The pair of two different ranks, in either order. Every rank leads about half of its pairs.
     pub fn of(a: Rank, b: Rank) -> Self {
+        Self::drawn(a, b, 0)
+    }
+
+    /// The pair of two different ranks, in either order; the leader is drawn with `key` for every pair.
+    fn drawn(a: Rank, b: Rank, key: u64) -> Self {
         let (low, high) = (a.min(b), a.max(b));
-        if (low + high) % 2 == 0 { Self { leader: low, partner: high } } else { Self { leader: high, partner: low } }
+        // SplitMix64 (Steele, Lea and Flood 2014): every bit of the answer depends on every bit of the ranks.
+        let mut x = key ^ ((low as u64) << 32 | high as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        if (x ^ (x >> 31)) & 1 == 0 { Self { leader: low, partner: high } } else { Self { leader: high, partner: low } }
     }
 
     /// The other rank of the pair, if `rank` is in it.
@@ -104,14 +115,17 @@ pub struct Rounds<'a> {
     order: Order,
     /// Whether ranks that are not in a pair take part in its turn.
     noise: bool,
+    /// With which the leaders of pairs are drawn.
+    key: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Order {
     Isolated { pairing: Pairing, labels: Labels, between: Groups },
     Disjoint { pairing: Pairing, labels: Labels, between: Groups, within: Groups, widest: usize },
-    Roots,
+    Roots { labels: Labels },
     Everyone,
+    Nothing,
 }
 
 /// What the labels of the circle method stand for, and back.
@@ -148,8 +162,12 @@ impl Groups {
 
     /// Group and slot of a round.
     fn at(&self, index: usize) -> (usize, usize) {
-        let group = index / self.slots;
-        (self.drawn.as_ref().map_or(group, |drawn| drawn[group]), index % self.slots)
+        (self.group(index / self.slots), index % self.slots)
+    }
+
+    /// The group that stands at a place of the order.
+    fn group(&self, place: usize) -> usize {
+        self.drawn.as_ref().map_or(place, |drawn| drawn[place])
     }
 }
 
@@ -165,10 +183,12 @@ impl<'a> Rounds<'a> {
         let hosts = &plan.hosts;
         let config = &plan.config;
         let deal = if config.sample_rounds.is_some() { 0 } else { length_index };
+        let key = rng(config.seed, 4, length_index).random();
         let mut rng = rng(config.seed, 1, deal);
         let order = match (plan.mode, plan.schedule()) {
+            _ if !plan.travels(length_index) => Order::Nothing,
             (super::Mode::AllToAll, _) => Order::Everyone,
-            (super::Mode::Bcast, _) => Order::Roots,
+            (super::Mode::Bcast, _) => Order::Roots { labels: Labels::shuffled(hosts.ranks(), &mut rng) },
             (_, Schedule::Isolated) => {
                 let pairing = Pairing::new(hosts.ranks());
                 let labels = Labels::shuffled(hosts.ranks(), &mut rng);
@@ -187,7 +207,7 @@ impl<'a> Rounds<'a> {
                 Order::Disjoint { pairing, labels, between, within, widest }
             }
         };
-        Self { hosts, order, noise: plan.mode.has_noise() }
+        Self { hosts, order, noise: plan.mode.has_noise(), key }
     }
 
     /// Number of rounds. In some of them a rank, or on uneven hosts everybody, may have nothing to do.
@@ -195,8 +215,9 @@ impl<'a> Rounds<'a> {
         match &self.order {
             Order::Isolated { between, .. } => between.rounds(),
             Order::Disjoint { between, within, .. } => between.rounds() + within.rounds(),
-            Order::Roots => self.hosts.ranks(),
+            Order::Roots { .. } => self.hosts.ranks(),
             Order::Everyone => 1,
+            Order::Nothing => 0,
         }
     }
 
@@ -212,7 +233,41 @@ impl<'a> Rounds<'a> {
             Order::Isolated { .. } => self.len(),
             Order::Disjoint { between: Groups { drawn: None, .. }, .. } => ranks * (ranks - 1) / 2,
             Order::Disjoint { .. } => self.iter().map(|round| round.pairs().len()).sum(),
-            Order::Roots | Order::Everyone => 0,
+            Order::Roots { .. } | Order::Everyone | Order::Nothing => 0,
+        }
+    }
+
+    /// How many partners a rank has at most, where they were drawn; `None` where all pairs meet.
+    pub fn lines(&self) -> Option<usize> {
+        match &self.order {
+            Order::Isolated { between, .. } => between.drawn.as_ref().map(|_| between.count),
+            Order::Disjoint { between, within, .. } => between.drawn.as_ref().map(|_| between.count + within.count),
+            Order::Roots { .. } | Order::Everyone | Order::Nothing => None,
+        }
+    }
+
+    /// Whom `rank` meets in the drawn group of rounds with number `line`, in constant time.
+    pub fn partner(&self, line: usize, rank: Rank) -> Option<Rank> {
+        let hosts = self.hosts;
+        match &self.order {
+            Order::Isolated { pairing, labels, between } => {
+                let (other, _) = pairing.meets(between.group(line), labels.label[rank])?;
+                Some(labels.member[other])
+            }
+            Order::Disjoint { pairing, labels, between, within, widest } => {
+                let host = hosts.host_of(rank);
+                if line < between.count {
+                    let group = between.group(line);
+                    let (other, _) = pairing.meets(group / widest, labels.label[host])?;
+                    partner_between(hosts, rank, labels.member[other], group % widest)
+                } else {
+                    let inside = Pairing::new(hosts.ranks_of(host).len());
+                    let group = within.group(line - between.count);
+                    let (other, _) = (group < inside.rounds()).then(|| inside.meets(group, hosts.place_of(rank)))??;
+                    Some(hosts.ranks_of(host)[other])
+                }
+            }
+            Order::Roots { .. } | Order::Everyone | Order::Nothing => None,
         }
     }
 
@@ -226,10 +281,9 @@ impl<'a> Rounds<'a> {
     pub fn concerning(&self, rank: Rank) -> Box<dyn Iterator<Item = Round<'_>> + '_> {
         match &self.order {
             Order::Isolated { pairing, labels, between } if !self.noise => {
-                let group_of = |group: usize| between.drawn.as_ref().map_or(group, |drawn| drawn[group]);
-                Box::new((0..between.count).filter_map(move |group| {
-                    let (_, slot) = pairing.meets(group_of(group), labels.label[rank])?;
-                    Some(Round { rounds: self, index: group * between.slots + slot })
+                Box::new((0..between.count).filter_map(move |place| {
+                    let (_, slot) = pairing.meets(between.group(place), labels.label[rank])?;
+                    Some(Round { rounds: self, index: place * between.slots + slot })
                 }))
             }
             _ => Box::new(self.iter()),
@@ -297,9 +351,9 @@ impl<'a> Round<'a> {
 
     /// What happens in it.
     pub fn kind(&self) -> RoundKind {
-        match self.rounds.order {
-            Order::Isolated { .. } | Order::Disjoint { .. } => RoundKind::Pairs,
-            Order::Roots => RoundKind::Root(self.index),
+        match &self.rounds.order {
+            Order::Isolated { .. } | Order::Disjoint { .. } | Order::Nothing => RoundKind::Pairs,
+            Order::Roots { labels } => RoundKind::Root(labels.member[self.index]),
             Order::Everyone => RoundKind::Everyone,
         }
     }
@@ -315,7 +369,7 @@ impl<'a> Round<'a> {
             Order::Isolated { pairing, labels, between } => {
                 let (round, slot) = between.at(self.index);
                 let (a, b) = pairing.pair(round, slot);
-                Some(Pair::of(labels.member[a], labels.member[b]))
+                Some(Pair::drawn(labels.member[a], labels.member[b], self.rounds.key))
             }
             _ => None,
         }
@@ -331,14 +385,14 @@ impl<'a> Round<'a> {
                 let pair = if self.index < between.rounds() {
                     let (group, slot) = between.at(self.index);
                     let (other, _) = pairing.meets(group / widest, labels.label[host])?;
-                    pair_between(hosts, host, labels.member[other], group % widest, slot)
+                    self.pair_between(host, labels.member[other], group % widest, slot)
                 } else {
                     let (group, slot) = within.at(self.index - between.rounds());
-                    pair_within(hosts, host, group, slot)
+                    self.pair_within(host, group, slot)
                 };
                 pair.filter(|pair| pair.other(rank).is_some())
             }
-            Order::Roots | Order::Everyone => None,
+            Order::Roots { .. } | Order::Everyone | Order::Nothing => None,
         }
     }
 
@@ -353,160 +407,59 @@ impl<'a> Round<'a> {
                     let host_pairs = (0..pairing.pairs_per_round()).map(|k| pairing.pair(group / widest, k));
                     host_pairs
                         .filter_map(|(a, b)| {
-                            pair_between(hosts, labels.member[a], labels.member[b], group % widest, slot)
+                            self.pair_between(labels.member[a], labels.member[b], group % widest, slot)
                         })
                         .collect()
                 } else {
                     let (group, slot) = within.at(self.index - between.rounds());
-                    (0..hosts.count()).filter_map(|host| pair_within(hosts, host, group, slot)).collect()
+                    (0..hosts.count()).filter_map(|host| self.pair_within(host, group, slot)).collect()
                 }
             }
-            Order::Roots | Order::Everyone => Vec::new(),
+            Order::Roots { .. } | Order::Everyone | Order::Nothing => Vec::new(),
         }
+    }
+
+    fn pair_between(&self, a: usize, b: usize, group: usize, slot: usize) -> Option<Pair> {
+        let (a, b) = ranks_between(self.rounds.hosts, a, b, group, slot)?;
+        Some(Pair::drawn(a, b, self.rounds.key))
+    }
+
+    fn pair_within(&self, host: usize, group: usize, slot: usize) -> Option<Pair> {
+        let (a, b) = ranks_within(self.rounds.hosts, host, group, slot)?;
+        Some(Pair::drawn(a, b, self.rounds.key))
     }
 }
 
 /// The pair that two hosts measure in a slot of a group: in group g the t-th rank of the smaller host meets rank
 /// t + g (round the end) of the larger one, in slot t. Over all groups every rank meets every rank of the other host.
-fn pair_between(hosts: &Hosts, a: usize, b: usize, group: usize, slot: usize) -> Option<Pair> {
+fn ranks_between(hosts: &Hosts, a: usize, b: usize, group: usize, slot: usize) -> Option<(Rank, Rank)> {
     let smaller_first = (hosts.ranks_of(a).len(), a) <= (hosts.ranks_of(b).len(), b);
     let (small, large) = if smaller_first { (a, b) } else { (b, a) };
     let (small, large) = (hosts.ranks_of(small), hosts.ranks_of(large));
-    (group < large.len() && slot < small.len()).then(|| Pair::of(small[slot], large[(slot + group) % large.len()]))
+    (group < large.len() && slot < small.len()).then(|| (small[slot], large[(slot + group) % large.len()]))
+}
+
+/// Whom a rank meets of another host in all slots of a group: the inverse of [`pair_between`].
+fn partner_between(hosts: &Hosts, rank: Rank, other: usize, group: usize) -> Option<Rank> {
+    let (host, place) = (hosts.host_of(rank), hosts.place_of(rank));
+    let (own, others) = (hosts.ranks_of(host), hosts.ranks_of(other));
+    if (own.len(), host) <= (others.len(), other) {
+        (group < others.len()).then(|| others[(place + group) % others.len()])
+    } else {
+        let slot = (place + own.len() - group % own.len()) % own.len();
+        (group < own.len() && slot < others.len()).then(|| others[slot])
+    }
 }
 
 /// The pair that a host measures inside itself in a slot of a group.
-fn pair_within(hosts: &Hosts, host: usize, group: usize, slot: usize) -> Option<Pair> {
+fn ranks_within(hosts: &Hosts, host: usize, group: usize, slot: usize) -> Option<(Rank, Rank)> {
     let ranks = hosts.ranks_of(host);
     let pairing = Pairing::new(ranks.len());
     (group < pairing.rounds() && slot < pairing.pairs_per_round()).then(|| {
         let (a, b) = pairing.pair(group, slot);
-        Pair::of(ranks[a], ranks[b])
+        (ranks[a], ranks[b])
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::plan::{Config, Mode};
-
-    fn plan(schedule: Schedule, sizes: &[usize], sample_rounds: Option<usize>, seed: u64) -> Plan {
-        // Ranks of a host are not neighbours: dealt out round robin, as some launchers do.
-        let widest = sizes.iter().max().copied().unwrap_or(0);
-        let names = (0..widest).flat_map(|place| {
-            sizes.iter().enumerate().filter(move |(_, size)| place < **size).map(|(host, _)| format!("n{host}"))
-        });
-        let config = Config { schedule, sample_rounds, seed, ..Config::default() };
-        Plan { mode: Mode::OneToOne, config, hosts: Hosts::new(names) }
-    }
-
-    /// Every ordered pair once; no rank, and no host between hosts, twice in a round; all three views agree.
-    fn check(plan: &Plan) -> Result<(), TestCaseError> {
-        let ranks = plan.ranks();
-        for length in 0..2 {
-            let rounds = plan.rounds(length);
-            let mut met = HashSet::new();
-            for round in rounds.iter() {
-                let pairs = round.pairs();
-                let mut busy_ranks = HashSet::new();
-                let mut busy_hosts = HashSet::new();
-                for pair in &pairs {
-                    let hosts = [plan.hosts.host_of(pair.leader), plan.hosts.host_of(pair.partner)];
-                    prop_assert!(busy_hosts.insert(hosts[0]), "host in two pairs");
-                    prop_assert!(hosts[0] == hosts[1] || busy_hosts.insert(hosts[1]), "host in two pairs");
-                    for rank in [pair.leader, pair.partner] {
-                        prop_assert!(busy_ranks.insert(rank), "rank in two pairs");
-                        prop_assert_eq!(round.pair_of(rank), Some(*pair));
-                        prop_assert!(met.insert((rank, pair.other(rank).unwrap())), "pair measured twice");
-                    }
-                }
-                let idle = (0..ranks).filter(|rank| !busy_ranks.contains(rank));
-                for rank in idle {
-                    prop_assert_eq!(round.pair_of(rank), None);
-                }
-            }
-            prop_assert_eq!(met.len(), ranks * (ranks - 1), "every ordered pair is measured");
-            for rank in [0, ranks / 2, ranks - 1] {
-                let own = |round: Round<'_>| round.pair_of(rank).map(|pair| (round.index(), pair));
-                let concerning: Vec<_> = rounds.concerning(rank).filter_map(own).collect();
-                prop_assert_eq!(concerning, rounds.iter().filter_map(own).collect::<Vec<_>>());
-            }
-        }
-        Ok(())
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
-
-        #[test]
-        fn isolated_measures_every_ordered_pair_once(ranks in 2usize..=130, seed: u64) {
-            check(&plan(Schedule::Isolated, &vec![1; ranks], None, seed))?;
-        }
-
-        #[test]
-        fn disjoint_measures_every_ordered_pair_once(hosts in 2usize..=130, seed: u64) {
-            check(&plan(Schedule::Disjoint, &vec![1; hosts], None, seed))?;
-        }
-
-        #[test]
-        fn disjoint_keeps_its_rules_on_uneven_hosts(
-            sizes in proptest::collection::vec(1usize..=8, 1..=16), seed: u64,
-        ) {
-            prop_assume!(sizes.iter().sum::<usize>() >= 2);
-            check(&plan(Schedule::Disjoint, &sizes, None, seed))?;
-        }
-
-        #[test]
-        fn sampling_gives_no_rank_more_partners_than_asked_and_the_same_at_every_length(
-            hosts in 2usize..=40, width in 1usize..=4, sample in 1usize..=20, seed: u64, isolated: bool,
-        ) {
-            let schedule = if isolated { Schedule::Isolated } else { Schedule::Disjoint };
-            let plan = plan(schedule, &vec![width; hosts], Some(sample), seed);
-            let pairs_of = |length| -> HashSet<(Rank, Rank)> {
-                let rounds = plan.rounds(length);
-                let pairs: Vec<_> = rounds.iter().flat_map(|round| round.pairs()).collect();
-                pairs.iter().flat_map(|pair| [(pair.leader, pair.partner), (pair.partner, pair.leader)]).collect()
-            };
-            let met = pairs_of(0);
-            prop_assert_eq!(&met, &pairs_of(1));
-            for rank in 0..plan.ranks() {
-                let partners = met.iter().filter(|pair| pair.0 == rank).count();
-                prop_assert!(partners <= sample);
-                if plan.ranks().is_multiple_of(2) && hosts.is_multiple_of(2) && width.is_multiple_of(2) {
-                    prop_assert_eq!(partners, sample.min(plan.ranks() - 1));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn labels_follow_from_seed_and_length_alone() {
-        let order = |seed, length| {
-            let plan = plan(Schedule::Disjoint, &[1; 20], None, seed);
-            let pairs: Vec<_> = plan.rounds(length).iter().map(|round| round.pairs()).collect();
-            pairs
-        };
-        assert_eq!(order(1, 0), order(1, 0));
-        assert_ne!(order(1, 0), order(1, 1));
-        assert_ne!(order(1, 0), order(2, 0));
-    }
-
-    #[test]
-    fn disjoint_takes_as_many_rounds_as_a_host_has_partners() {
-        assert_eq!(plan(Schedule::Disjoint, &[1; 128], None, 1).rounds(0).len(), 127);
-        assert_eq!(plan(Schedule::Disjoint, &[2; 4], None, 1).rounds(0).len(), 3 * 2 * 2 + 1);
-    }
-
-    #[test]
-    fn collectives_have_rounds_of_their_own() {
-        let all = |mode| Plan { mode, ..plan(Schedule::Disjoint, &[1; 5], None, 1) };
-        let bcast = all(Mode::Bcast);
-        let kinds: Vec<_> = bcast.rounds(0).iter().map(|round| round.kind()).collect();
-        assert_eq!(kinds, [0, 1, 2, 3, 4].map(RoundKind::Root));
-        assert_eq!(all(Mode::AllToAll).rounds(0).get(0).unwrap().kind(), RoundKind::Everyone);
-    }
-}
+mod tests;

@@ -12,7 +12,8 @@ pub enum State {
     Precise,
     /// The samples ran out before the asked-for precision was reached.
     Imprecise,
-    /// On synchronised clocks: the bound of their offset exceeds the value.
+    /// The value cannot be told from the error of its start: the skew of a barrier exceeds it, or on synchronised clocks
+    /// it is further below 0 than their bound allows.
     ClockBound,
     /// Payloads arrived damaged; the times are those of all exchanges.
     Damaged,
@@ -22,10 +23,12 @@ pub enum State {
     Failed,
     /// Missing: the partner did not answer in time.
     TimedOut,
+    /// The median is below 100 steps of the clock.
+    CoarseClock,
 }
 
 /// One line per state: itself, its number in files, its name in files and reports.
-const TABLE: [(State, i8, &str); 8] = [
+const TABLE: [(State, i8, &str); 9] = [
     (State::Measured, 0, "measured"),
     (State::Precise, 1, "precision_reached"),
     (State::Imprecise, 2, "samples_exhausted"),
@@ -34,6 +37,7 @@ const TABLE: [(State, i8, &str); 8] = [
     (State::NotScheduled, 5, "not_scheduled"),
     (State::Failed, 6, "exchange_failed"),
     (State::TimedOut, 7, "timed_out"),
+    (State::CoarseClock, 8, "clock_too_coarse"),
 ];
 
 impl State {
@@ -78,7 +82,8 @@ pub struct Cell {
     pub state: State,
     /// How many payloads arrived damaged; 0 where they were not checked.
     pub damaged: u32,
-    /// On synchronised clocks: how far off the clocks may have been, in seconds.
+    /// How far off the start may be, in seconds: on synchronised clocks the bound of their offset, of a broadcast
+    /// without them the skew of its barrier.
     pub clock_bound: Option<f64>,
 }
 

@@ -9,12 +9,6 @@ use crate::units::{Bytes, Rank, Seconds};
 /// [`Tolerance`]: errors of a second reduction would add up.
 pub const DECODED_TOLERANCE: &str = "decoded_tolerance";
 
-/// The item of [`Header::plan`] of a decoded run with the numbers of the lengths at which its archive's ranges begin.
-pub const DECODED_RANGES: &str = "decoded_ranges";
-
-/// The item of [`Header::plan`] of a decoded run that says where its archive's tolerance came from.
-pub const DECODED_REASON: &str = "decoded_reason";
-
 /// How far a decoded value may lie from the original.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
@@ -63,9 +57,13 @@ impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Relative(share) => {
-                // The percentage is printed only where reading it back gives the same number.
-                let percent = (share * 1e8).round() / 1e6;
-                if percent / 100.0 == *share { write!(f, "{percent}%") } else { write!(f, "{share:e}") }
+                // The shortest percentage that gives the same number when it is read back.
+                let near = [(share * 1e8).round() / 1e6, share * 100.0];
+                let near = near.into_iter().flat_map(|percent| [percent, percent.next_up(), percent.next_down()]);
+                match near.into_iter().find(|percent| percent / 100.0 == *share) {
+                    Some(percent) => write!(f, "{percent}%"),
+                    None => write!(f, "{}%", share * 100.0),
+                }
             }
             Self::Absolute(limit) => write!(f, "{limit:e}s"),
         }
@@ -74,7 +72,7 @@ impl fmt::Display for Tolerance {
 
 /// A text that is no tolerance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no tolerance: write a share of the value (5% or 0.05) or a time (200ns, 1.5us, 2e-6s)")]
+#[error("`{0}` is no tolerance: write a share of the value (5%) or a time (200ns, 1.5us, 2e-6s)")]
 pub struct ParseToleranceError(String);
 
 impl FromStr for Tolerance {
@@ -87,7 +85,9 @@ impl FromStr for Tolerance {
         let (number, factor, absolute) = UNITS
             .into_iter()
             .find_map(|(unit, factor, absolute)| Some((text.strip_suffix(unit)?, factor, absolute)))
-            .unwrap_or((text, 1.0, false));
+            // Nothing is nothing in every unit; any other number could be meant in several.
+            .or_else(|| (text.trim() == "0").then_some((text, 1.0, false)))
+            .ok_or_else(error)?;
         let number: f64 = number.trim_end().parse().map_err(|_| error())?;
         // Dividing keeps `10%` the number that 0.1 is.
         let size = if factor == 1e-2 { number / 100.0 } else { number * factor };
@@ -211,13 +211,10 @@ impl Clustered {
         }
     }
 
-    /// The header of the run that the archive decodes to: it says that it was decoded, and how.
+    /// The header of the run that the archive decodes to: it says that it was decoded, and how exactly.
     pub fn decoded_header(&self) -> Header {
         let mut header = self.about.header.clone();
-        let starts: Vec<String> = self.parts.iter().map(|part| part.lengths.start.to_string()).collect();
         header.plan.insert(DECODED_TOLERANCE.to_owned(), self.about.tolerance.to_string());
-        header.plan.insert(DECODED_REASON.to_owned(), self.about.reason.clone());
-        header.plan.insert(DECODED_RANGES.to_owned(), starts.join(","));
         header
     }
 }
@@ -281,13 +278,13 @@ mod tests {
 
     #[test]
     fn a_tolerance_that_is_printed_can_be_typed_again() {
-        for text in ["10%", "1%", "0.05", "200ns", "1.5us", "2e-6s", "0", "0.1234567891234"] {
+        for text in ["10%", "1%", "0.05%", "200ns", "1.5us", "2e-6s", "0", "12.34567891234%", "33.3333333333333%"] {
             let tolerance: Tolerance = text.parse().unwrap();
             assert_eq!(tolerance.to_string().parse(), Ok(tolerance), "{text}");
         }
         assert_eq!("10%".parse(), Ok(Tolerance::Relative(0.1)));
         assert_eq!("1.5 us".parse(), Ok(Tolerance::Absolute(1.5e-6)));
-        for text in ["", "-1%", "much", "inf", "nan%", "5 x"] {
+        for text in ["", "-1%", "much", "inf", "nan%", "5 x", "5", "0.05", "1e-6"] {
             assert!(text.parse::<Tolerance>().unwrap_err().to_string().contains(&format!("`{text}`")));
         }
     }

@@ -49,11 +49,13 @@ pub struct Provenance {
     pub slurm_job_id: String,
     /// Slurm's list of the job's nodes.
     pub slurm_job_nodelist: String,
+    /// Smallest step of `MPI_Wtime` at the start, on the rank where it was largest, with its unit.
+    pub clock_step: String,
 }
 
 impl Provenance {
     /// All entries by the name that they have in files.
-    pub fn entries(&self) -> [(&'static str, &str); 6] {
+    pub fn entries(&self) -> [(&'static str, &str); 7] {
         [
             ("command", &self.command),
             ("program_version", &self.program_version),
@@ -61,6 +63,7 @@ impl Provenance {
             ("created", &self.created),
             ("slurm_job_id", &self.slurm_job_id),
             ("slurm_job_nodelist", &self.slurm_job_nodelist),
+            ("clock_step", &self.clock_step),
         ]
     }
 
@@ -74,6 +77,7 @@ impl Provenance {
             created: take("created"),
             slurm_job_id: take("slurm_job_id"),
             slurm_job_nodelist: take("slurm_job_nodelist"),
+            clock_step: take("clock_step"),
         }
     }
 }
@@ -112,6 +116,7 @@ mod tests {
             created: "d".into(),
             slurm_job_id: "e".into(),
             slurm_job_nodelist: "f".into(),
+            clock_step: "g".into(),
         };
         let entries = provenance.entries();
         let find = |name: &str| entries.iter().find(|entry| entry.0 == name).map(|entry| entry.1.to_owned());

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{BoxError, Cell, Header, Retest, Run, Sink, State, Statistic};
-use crate::units::Bytes;
+use crate::{plan::Partners, units::Bytes};
 
 /// A [`Sink`] that keeps what it is given, and the [`Run`] that comes of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,7 @@ pub struct MemoryRun {
     cells: Vec<Vec<Cell>>,
     /// `[length]`, any number per length.
     retests: Vec<Vec<Retest>>,
+    partners: Option<Partners>,
 }
 
 impl MemoryRun {
@@ -25,7 +26,7 @@ impl MemoryRun {
 
     /// Without any length yet, for cells of which only these statistics are known.
     pub fn with_statistics(header: Header, statistics: Vec<Statistic>) -> Self {
-        Self { header, statistics, lengths: Vec::new(), cells: Vec::new(), retests: Vec::new() }
+        Self { header, statistics, lengths: Vec::new(), cells: Vec::new(), retests: Vec::new(), partners: None }
     }
 
     /// All cells of a finished length, `[source][destination]`.
@@ -40,7 +41,24 @@ impl MemoryRun {
     }
 }
 
+/// Lines of a run that left most pairs out, `[line][source]`, as the matrix that they stand for. Nobody sent to itself.
+fn expand(partners: &Partners, lines: &[Cell]) -> Vec<Cell> {
+    let ranks = partners.ranks();
+    let mut cells = vec![Cell::missing(State::NotScheduled); ranks * ranks];
+    (0..ranks).for_each(|rank| cells[rank * ranks + rank] = Cell::zero());
+    for (place, cell) in lines.iter().enumerate() {
+        if let Some(destination) = partners.partner(place / ranks, place % ranks) {
+            cells[place % ranks * ranks + destination] = *cell;
+        }
+    }
+    cells
+}
+
 impl Sink for MemoryRun {
+    fn begin_sampled(&mut self, partners: &Partners) {
+        self.partners = Some(partners.clone());
+    }
+
     fn write_rows(&mut self, length_index: usize, _first_row: usize, rows: &[Cell]) -> Result<(), BoxError> {
         self.cells.resize(length_index + 1, Vec::new());
         self.cells[length_index].extend_from_slice(rows);
@@ -55,6 +73,9 @@ impl Sink for MemoryRun {
 
     fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError> {
         self.lengths.push(self.header.planned[length_index]);
+        if let Some(partners) = &self.partners {
+            self.cells[length_index] = expand(partners, &self.cells[length_index]);
+        }
         Ok(())
     }
 
@@ -76,6 +97,10 @@ impl Run for MemoryRun {
         &self.statistics
     }
 
+    fn partners(&self) -> Option<&Partners> {
+        self.partners.as_ref()
+    }
+
     fn read_rows(
         &self,
         statistic: Statistic,
@@ -95,6 +120,14 @@ impl Run for MemoryRun {
         let ranks = self.ranks();
         cells.clear();
         cells.extend_from_slice(&self.cells[length_index][rows.start * ranks..rows.end * ranks]);
+        Ok(())
+    }
+
+    fn read_further(&self, length_index: usize, rows: Range<usize>, cells: &mut [Cell]) -> Result<(), BoxError> {
+        let first = rows.start * self.ranks();
+        for (cell, known) in cells.iter_mut().zip(&self.cells[length_index][first..]) {
+            (cell.damaged, cell.clock_bound) = (known.damaged, known.clock_bound);
+        }
         Ok(())
     }
 

@@ -16,8 +16,7 @@ mod statistic;
 
 pub use cell::{Cell, State};
 pub use clustered::{
-    About, Clustered, DECODED_RANGES, DECODED_REASON, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part,
-    PartSink, Tolerance,
+    About, Clustered, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part, PartSink, Tolerance,
 };
 pub use header::{Header, MERGED, MIXED, Provenance};
 pub use matrix::Matrix;
@@ -27,13 +26,16 @@ pub use statistic::Statistic;
 
 use std::{error::Error, ops::Range};
 
-use crate::units::Bytes;
+use crate::{plan::Partners, units::Bytes};
 
 /// Failure of a [`Sink`] or a [`Run`]; its text names the file and the cause.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Accepts a run while it is measured. Lengths come in ascending order, and the rows of a length in ascending order.
 pub trait Sink {
+    /// Most pairs are left out: rows are lines of this table from now on, `[line][source]`. Comes before the first row.
+    fn begin_sampled(&mut self, _partners: &Partners) {}
+
     /// Takes `rows`, `[row][destination]`, of which the first is the matrix row `first_row`, of the length with number
     /// `length_index` in the planned sweep.
     fn write_rows(&mut self, length_index: usize, first_row: usize, rows: &[Cell]) -> Result<(), BoxError>;
@@ -41,6 +43,27 @@ pub trait Sink {
     /// Takes the pairs of the length that were measured again, before the length is finished. Called only where the
     /// plan has [`crate::plan::Plan::retests`].
     fn write_retests(&mut self, _length_index: usize, _retests: &[Retest]) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// How many rounds of a length an earlier run has kept before it ended.
+    fn kept_rounds(&self, _length_index: usize) -> usize {
+        0
+    }
+
+    /// The bytes that were kept with them, piece by piece.
+    fn read_kept(&self, _each: &mut dyn FnMut(&[u8])) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// Keeps bytes of a length that is not finished, until it is or [`Sink::seal_kept`] is called no more.
+    fn keep(&mut self, _length_index: usize, _piece: &[u8]) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// So many rounds of the length are finished, with all that was kept so far: whatever happens later, a run that goes
+    /// on begins behind them.
+    fn seal_kept(&mut self, _length_index: usize, _rounds: usize) -> Result<(), BoxError> {
         Ok(())
     }
 
@@ -61,6 +84,11 @@ pub trait Run {
 
     /// The statistics that are there.
     fn statistics(&self) -> &[Statistic];
+
+    /// Whom every rank met, where the run left most pairs out and the others are known to be missing. Here: not known.
+    fn partners(&self) -> Option<&Partners> {
+        None
+    }
 
     /// Reads the given rows of a matrix into `values`, `[row][destination]`; in seconds, or a number of samples for
     /// [`Statistic::MeasurementsAmount`]. Missing cells are NaN.

@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::stats::Summary;
+use crate::{
+    stats::Summary,
+    units::{did_you_mean, nearest},
+};
 
 /// What a matrix says about the samples of its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,8 +93,22 @@ impl fmt::Display for Statistic {
 
 /// A name that is no statistic's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown statistic `{0}`; the statistics are {list}", list = Statistic::all().map(Statistic::name).collect::<Vec<_>>().join(", "))]
+#[error(
+    "unknown statistic `{0}`{meant}; the statistics are {list}",
+    meant = did_you_mean(nearest(_0, Statistic::all().map(Statistic::name), &SYNONYMS)),
+    list = Statistic::all().map(Statistic::name).collect::<Vec<_>>().join(", ")
+)]
 pub struct ParseStatisticError(String);
+
+/// What else they are called.
+const SYNONYMS: [(&str, &str); 6] = [
+    ("mean", "average"),
+    ("avg", "average"),
+    ("std", "deviation"),
+    ("stddev", "deviation"),
+    ("minimum", "min"),
+    ("maximum", "max"),
+];
 
 impl FromStr for Statistic {
     type Err = ParseStatisticError;
@@ -111,6 +128,6 @@ mod tests {
             assert_eq!(statistic.name().parse(), Ok(statistic));
             assert_eq!(Statistic::from_id(statistic.id()), Some(statistic));
         }
-        assert!("mean".parse::<Statistic>().unwrap_err().to_string().contains("average"));
+        assert!("mean".parse::<Statistic>().unwrap_err().to_string().contains("did you mean `average`?"));
     }
 }

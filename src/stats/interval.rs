@@ -47,9 +47,14 @@ impl MedianInterval {
         Self { median, lower: nth(lower as usize - 1), upper: nth(upper as usize - 1) }
     }
 
+    /// Half of the distance of its ends; infinite where the samples do not tell.
+    pub fn half_width(&self) -> f64 {
+        (self.upper - self.lower) / 2.0
+    }
+
     /// Whether the half-width is at most this fraction of the median.
     pub fn is_within(&self, fraction: f64) -> bool {
-        (self.upper - self.lower) / 2.0 <= fraction * self.median
+        self.half_width() <= fraction * self.median
     }
 }
 

@@ -3,7 +3,7 @@
 //! The netcdf crate reads and writes any type that describes itself as one of NetCDF's, but brings none for characters.
 
 use netcdf::{
-    Variable, VariableMut,
+    VariableMut,
     types::{NcTypeDescriptor, NcVariableType},
 };
 
@@ -39,17 +39,6 @@ pub(super) fn write<'a>(
         chars.resize(end, Char(0));
     }
     variable.put_values(&chars, ..)
-}
-
-/// Reads the texts of a variable `[text][width]`; a variable `[width]` has one.
-pub(super) fn read(variable: &Variable<'_>) -> netcdf::Result<Vec<String>> {
-    let width = variable.dimensions().last().map_or(1, netcdf::Dimension::len).max(1);
-    let bytes: Vec<u8> = variable.get_values::<Char, _>(..)?.into_iter().map(|char| char.0).collect();
-    let text = |row: &[u8]| {
-        let end = row.iter().position(|&byte| byte == 0).unwrap_or(row.len());
-        String::from_utf8_lossy(&row[..end]).into_owned()
-    };
-    Ok(bytes.chunks(width).map(text).collect())
 }
 
 #[cfg(test)]

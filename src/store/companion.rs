@@ -2,7 +2,7 @@
 //! clocks may have been, how many payloads arrived damaged.
 
 use crate::{
-    plan::Timing,
+    plan::{Mode, Timing},
     record::{Cell, Header, MIXED, State, Statistic},
 };
 
@@ -11,7 +11,7 @@ use crate::{
 pub(super) enum Companion {
     /// `byte`: [`Cell::state`]; in every run.
     State,
-    /// `double`, seconds: [`Cell::clock_bound`]; where synchronised clocks take the time.
+    /// `double`, seconds: [`Cell::clock_bound`]; where synchronised clocks take the time, and of broadcasts.
     ClockBound,
     /// `int`: [`Cell::damaged`]; where payloads are checked, if only in some of the runs that were merged.
     Damaged,
@@ -22,7 +22,9 @@ impl Companion {
 
     /// Those of a run.
     pub(super) fn of_run(header: &Header) -> impl Iterator<Item = Self> {
-        let clocks = header.item("timing") == Some(Timing::Clock.name());
+        // Plans of the first version did not bound the skew of broadcasts.
+        let newer = header.item("plan_version").is_some_and(|version| version != "1");
+        let clocks = header.item("timing") == Some(Timing::Clock.name()) || (header.mode == Mode::Bcast && newer);
         let checked = matches!(header.item("verify"), Some("true" | MIXED));
         Self::ALL.into_iter().filter(move |companion| match companion {
             Self::State => true,
@@ -50,7 +52,7 @@ impl Companion {
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::State => "why a cell has the samples it has, or none",
-            Self::ClockBound => "how far off the synchronised clocks may have been",
+            Self::ClockBound => "how far off the start may be: bound of the synchronised clocks, or skew of a barrier",
             Self::Damaged => "number of payloads that arrived damaged",
         }
     }
@@ -74,7 +76,7 @@ impl Companion {
         let whole = value.fract() == 0.0;
         match self {
             Self::State if whole && (0.0..=127.0).contains(&value) => cell.state = State::from_id(value as i8)?,
-            Self::ClockBound => cell.clock_bound = (!value.is_nan()).then_some(value),
+            Self::ClockBound => cell.clock_bound = value.is_finite().then_some(value),
             Self::Damaged if whole && (0.0..=f64::from(i32::MAX)).contains(&value) => cell.damaged = value as u32,
             Self::State | Self::Damaged => return None,
         }

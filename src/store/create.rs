@@ -2,19 +2,24 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
+    io::{ErrorKind, Write},
     path::{Path, PathBuf},
 };
 
 use super::{
     StoreError,
     definition::define,
+    part::Part,
     paths::{self, HOSTS, RETESTS, check, extended, file_of},
     retests::{self, Table},
     schema::check_header,
+    stuck::stuck_path,
     writer::{Made, SetWriter},
 };
-use crate::record::{Header, Statistic};
+use crate::{
+    plan::Partners,
+    record::{Header, Statistic},
+};
 
 /// What follows the name of a file that will replace an older one once all of them are made.
 pub(super) const STAGED: &str = ".new";
@@ -23,19 +28,36 @@ pub(super) const STAGED: &str = ".new";
 /// host of every rank, and the table of pairs that are measured again if the plan has any. With `force` older files are
 /// replaced, but not before all the new ones are made.
 pub fn create(prefix: &Path, header: &Header, force: bool, with_amount: bool) -> Result<SetWriter, StoreError> {
+    create_with(prefix, header, None, force, &statistics(with_amount))
+}
+
+/// As [`create`], for a run that leaves most pairs out: the files have places for the cells of `partners` alone, and
+/// rows are lines of this table.
+pub fn create_sampled(
+    prefix: &Path,
+    header: &Header,
+    partners: &Partners,
+    force: bool,
+    with_amount: bool,
+) -> Result<SetWriter, StoreError> {
+    create_with(prefix, header, Some(partners), force, &statistics(with_amount))
+}
+
+fn statistics(with_amount: bool) -> Vec<Statistic> {
     let amount = with_amount.then_some(Statistic::MeasurementsAmount);
-    let statistics: Vec<_> = Statistic::OF_TIMES.into_iter().chain(amount).collect();
-    create_with(prefix, header, force, &statistics)
+    Statistic::OF_TIMES.into_iter().chain(amount).collect()
 }
 
 /// As [`create`], with the given statistics.
 pub(super) fn create_with(
     prefix: &Path,
     header: &Header,
+    partners: Option<&Partners>,
     force: bool,
     statistics: &[Statistic],
 ) -> Result<SetWriter, StoreError> {
     check(prefix, force)?;
+    let force = force || paths::is_unfilled(prefix);
     check_header(header).map_err(StoreError::Header)?;
     if statistics.is_empty() {
         return Err(StoreError::Header("it has no statistics".to_owned()));
@@ -45,7 +67,7 @@ pub(super) fn create_with(
     for &statistic in statistics {
         let path = file_of(prefix, statistic);
         let staged = created.file(&path, force)?;
-        define(&staged, header, statistic, statistics)?;
+        define(&staged, header, partners, statistic, statistics)?;
         made.push(Made { staged, path, statistic });
     }
     let hosts = extended(prefix, HOSTS);
@@ -54,13 +76,17 @@ pub(super) fn create_with(
     let retests = extended(prefix, RETESTS);
     let staged_retests = (retests::places(header) > 0).then(|| created.file(&retests, force)).transpose()?;
     let table = staged_retests.as_ref().map(|staged| Table::begin(staged, &retests, header)).transpose()?;
-    let writer = SetWriter::open(&made, header, 0, table)?;
+    let writer = SetWriter::open(&made, header, partners, 0, table, Part::anew(prefix, header)?)?;
     if force {
         let others = [Some((&*staged_hosts, &*hosts)), staged_retests.as_deref().map(|staged| (staged, &*retests))];
         replace(prefix, made.iter().map(|made| (&*made.staged, &*made.path)).chain(others.into_iter().flatten()))?;
     }
     created.keep();
-    Ok(writer)
+    // What was stuck in the run that is replaced says nothing about this one.
+    match fs::remove_file(stuck_path(prefix)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &stuck_path(prefix))(error)),
+        _ => Ok(writer),
+    }
 }
 
 /// Writes the host of every rank, one per line.

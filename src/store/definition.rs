@@ -6,19 +6,22 @@ use netcdf::{AttributeValue, FileMut, Options};
 
 use super::{StoreError, chars, companion::Companion, retests, schema::*};
 use crate::{
-    plan::Side,
+    plan::{Mode, Partners, Side},
     record::{Header, State, Statistic},
     units::Bytes,
 };
 
-/// Makes the file of `statistic` at `path`, replacing what is there. `statistics` is what the set will have.
+/// Makes the file of `statistic` at `path`, replacing what is there. `statistics` is what the set will have. With
+/// `partners` only the cells of these have places.
 pub(super) fn define(
     path: &Path,
     header: &Header,
+    partners: Option<&Partners>,
     statistic: Statistic,
     statistics: &[Statistic],
 ) -> Result<(), StoreError> {
-    let cdf5 = needs_cdf5(header);
+    let cdf5 = needs_cdf5(header, partners.map_or(header.hosts.ranks(), Partners::lines));
+    let cells = cells(partners);
     let format = if cdf5 { Options::_64BIT_DATA } else { Options::_64BIT_OFFSET };
     let work = || -> netcdf::Result<()> {
         let mut file = netcdf::create_with(path, format)?;
@@ -26,41 +29,86 @@ pub(super) fn define(
         file.add_dimension(X, ranks)?;
         file.add_dimension(Y, ranks)?;
         file.add_unlimited_dimension(N)?;
-        file.add_dimension(STRINGS, STRINGS_LEN)?;
+        let strings = width(header, partners);
+        file.add_dimension(STRINGS, strings)?;
+        if let Some(partners) = partners {
+            define_partners(&mut file, partners)?;
+        }
         let scalars = scalars(header, statistic);
         for scalar in &scalars {
             scalar.define(&mut file)?;
         }
-        define_hosts(&mut file)?;
-        define_data(&mut file, header, statistic)?;
+        define_hosts(&mut file, partners.is_none())?;
+        define_data(&mut file, header, cells, statistic)?;
         let is_beside = Companion::beside(statistics) == Some(statistic);
         for companion in Companion::of_run(header).filter(|_| is_beside) {
-            define_companion(&mut file, companion)?;
+            define_companion(&mut file, companion, cells)?;
         }
         if is_beside {
             retests::define(&mut file, retests::places(header))?;
         }
         // Last, so that a record ends with a value, not with the padding of a companion.
         define_length(&mut file, cdf5)?;
-        define_attributes(&mut file, header, statistic, statistics, cdf5)?;
+        define_attributes(&mut file, header, partners, statistic, statistics, cdf5)?;
         file.enddef()?;
         for scalar in &scalars {
             scalar.put(&mut file)?;
         }
         if let Some(mut hosts) = file.variable_mut(HOST) {
-            chars::write(&mut hosts, STRINGS_LEN, header.hosts.name_of_every_rank())?;
+            chars::write(&mut hosts, strings, header.hosts.name_of_every_rank())?;
+        }
+        let labels: Vec<String> = (0..ranks).map(|rank| header.hosts.label_of(rank)).collect();
+        for name in [SOURCE, DESTINATION] {
+            if let Some(mut variable) = file.variable_mut(name) {
+                chars::write(&mut variable, strings, labels.iter().map(String::as_str))?;
+            }
+        }
+        if let (Some(partners), Some(mut table)) = (partners, file.variable_mut(PARTNER)) {
+            table.put_values(&partners.numbers(), ..)?;
         }
         file.close()
     };
     work().map_err(StoreError::netcdf("create", path))
 }
 
+/// Dimensions of a variable with a value per cell.
+pub(super) fn cells(partners: Option<&Partners>) -> [&'static str; 3] {
+    if partners.is_some() { [N, K, X] } else { [N, X, Y] }
+}
+
+/// Characters of a text: network_tests2's number of them, which its programs expect. Where most pairs are left out they
+/// cannot read the file anyway, and the names would take more room than the cells.
+fn width(header: &Header, partners: Option<&Partners>) -> usize {
+    let labels = (0..header.hosts.ranks()).map(|rank| header.hosts.label_of(rank).len());
+    let longest = labels.max().unwrap_or(0);
+    if partners.is_some() { longest.clamp(1, STRINGS_LEN) } else { STRINGS_LEN }
+}
+
+fn define_partners(file: &mut FileMut, partners: &Partners) -> netcdf::Result<()> {
+    file.add_dimension(K, partners.lines())?;
+    let mut table = file.add_variable::<i32>(PARTNER, &[K, X])?;
+    table.put_attribute("long_name", "whom every rank meets")?;
+    table.put_attribute("units", "1")?;
+    table.put_attribute(
+        "description",
+        "partner[k][x]: the rank y of the cell (x, y) that data[n][k][x] holds; -1: rank x sits out, and the cell means \
+         nothing. All other pairs were not scheduled: they have no cell, and a matrix data[n][x][y] has NaN there and 0 \
+         at (x, x)",
+    )?;
+    Ok(())
+}
+
+/// Names of the variables that label cells of these dimensions.
+fn coordinates(cells: [&str; 3]) -> String {
+    if cells == [N, X, Y] { format!("{LENGTH} {SOURCE} {DESTINATION}") } else { format!("{LENGTH} {HOST}") }
+}
+
 /// One of network_tests2's numbers.
 pub(super) struct Scalar {
     pub(super) name: &'static str,
     pub(super) value: u64,
-    unit: &'static str,
-    meaning: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) meaning: &'static str,
 }
 
 pub(super) fn scalars(header: &Header, statistic: Statistic) -> [Scalar; 10] {
@@ -90,6 +138,15 @@ impl Scalar {
         if self.fitting() as u64 != self.value {
             variable.put_attribute(EXACT, self.value.to_string())?;
         }
+        let flags: Option<(Vec<i32>, Vec<&str>)> = match self.name {
+            TEST_TYPE => Some(Mode::all().map(|mode| (mode.id(), mode.name())).unzip()),
+            DATA_TYPE => Some(Statistic::all().map(|statistic| (statistic.id(), statistic.name())).unzip()),
+            _ => None,
+        };
+        if let Some((values, meanings)) = flags {
+            variable.put_attribute("flag_values", AttributeValue::Ints(values))?;
+            variable.put_attribute("flag_meanings", meanings.join(" "))?;
+        }
         Ok(())
     }
 
@@ -106,11 +163,23 @@ impl Scalar {
     }
 }
 
-fn define_hosts(file: &mut FileMut) -> netcdf::Result<()> {
+/// `labels`: also what rows and columns belong to, which a file of partners has not.
+fn define_hosts(file: &mut FileMut, labels: bool) -> netcdf::Result<()> {
     let mut host = file.add_variable_with_type(HOST, &[X, STRINGS], &netcdf::types::NcVariableType::Char)?;
     host.put_attribute("long_name", "host of every rank")?;
     host.put_attribute("description", "host[rank]; the same for rows (x) and columns (y)")?;
     host.put_attribute("_Encoding", "utf-8")?;
+    for (name, dimension, text) in
+        [(SOURCE, X, "who sends, or begins: the rank of a row"), (DESTINATION, Y, "who receives: the rank of a column")]
+            .into_iter()
+            .filter(|_| labels)
+    {
+        let mut label =
+            file.add_variable_with_type(name, &[dimension, STRINGS], &netcdf::types::NcVariableType::Char)?;
+        label.put_attribute("long_name", text)?;
+        label.put_attribute("description", "a host, or host:0 for the first rank of a host with several")?;
+        label.put_attribute("_Encoding", "utf-8")?;
+    }
     Ok(())
 }
 
@@ -119,27 +188,25 @@ fn define_length(file: &mut FileMut, cdf5: bool) -> netcdf::Result<()> {
         if cdf5 { file.add_variable::<i64>(LENGTH, &[N])? } else { file.add_variable::<i32>(LENGTH, &[N])? };
     length.put_attribute("long_name", "message length")?;
     length.put_attribute("units", "byte")?;
+    length.put_attribute("description", "length[n]: bytes of the messages of matrix n")?;
     Ok(())
 }
 
-fn define_data(file: &mut FileMut, header: &Header, statistic: Statistic) -> netcdf::Result<()> {
-    let mut data = file.add_variable::<f64>(DATA, &[N, X, Y])?;
+fn define_data(file: &mut FileMut, header: &Header, cells: [&str; 3], statistic: Statistic) -> netcdf::Result<()> {
+    let (place, to) = if cells[1] == K { ("data[n][k][x]", "rank partner[k][x]") } else { ("data[n][x][y]", "rank y") };
+    let mut data = file.add_variable::<f64>(DATA, &cells)?;
     data.put_attribute("long_name", format!("{}: {}", statistic.name(), header.mode.meaning()))?;
     data.put_attribute("units", statistic.unit())?;
     data.put_attribute(
         "description",
-        format!(
-            "data[n][x][y]: {}, from rank x to rank y, at message length length[n]; NaN: missing",
-            statistic.meaning()
-        ),
+        format!("{place}: {}, from rank x to {to}, at message length length[n]; NaN: missing", statistic.meaning()),
     )?;
     data.put_attribute("_FillValue", f64::NAN)?;
-    data.put_attribute("coordinates", format!("{LENGTH} {HOST}"))?;
+    data.put_attribute("coordinates", coordinates(cells))?;
     Ok(())
 }
 
-fn define_companion(file: &mut FileMut, companion: Companion) -> netcdf::Result<()> {
-    let dimensions = [N, X, Y];
+fn define_companion(file: &mut FileMut, companion: Companion, dimensions: [&str; 3]) -> netcdf::Result<()> {
     let name = companion.name();
     let mut variable = match companion {
         Companion::State => file.add_variable::<i8>(name, &dimensions)?,
@@ -148,11 +215,12 @@ fn define_companion(file: &mut FileMut, companion: Companion) -> netcdf::Result<
     };
     variable.put_attribute("long_name", companion.meaning())?;
     variable.put_attribute("units", companion.unit())?;
+    variable.put_attribute("description", format!("of the cell of data at the same place: {}", companion.meaning()))?;
     if companion == Companion::State {
         variable.put_attribute("flag_values", AttributeValue::Schars(State::all().map(State::id).collect()))?;
         variable.put_attribute("flag_meanings", State::all().map(State::name).collect::<Vec<_>>().join(" "))?;
     }
-    variable.put_attribute("coordinates", format!("{LENGTH} {HOST}"))?;
+    variable.put_attribute("coordinates", coordinates(dimensions))?;
     Ok(())
 }
 
@@ -168,12 +236,15 @@ pub(super) fn orientation(header: &Header) -> String {
 fn define_attributes(
     file: &mut FileMut,
     header: &Header,
+    partners: Option<&Partners>,
     statistic: Statistic,
     statistics: &[Statistic],
     cdf5: bool,
 ) -> netcdf::Result<()> {
     let mut put = |name: &str, value: &str| file.add_attribute(name, value).map(drop);
-    put(FORMAT, &format!("{FORMAT_NAME}{FORMAT_VERSION}"))?;
+    let version = if partners.is_some() { FORMAT_VERSION } else { WHOLE_VERSION };
+    put(FORMAT, &format!("{FORMAT_NAME}{version}"))?;
+    put(CONVENTIONS, CONVENTIONS_FOLLOWED)?;
     put(TITLE, &format!("{} between every two of {} MPI processes", header.mode, header.hosts.ranks()))?;
     put(MODE, header.mode.name())?;
     put(STATISTIC, statistic.name())?;

@@ -1,18 +1,18 @@
 //! What a file of ours says about its run: the inverse of [`super::definition`].
 
-use netcdf::AttributeValue;
-
-use super::{StoreError, file::NcFile, schema::*};
+use super::{StoreError, classic::Value, definition::cells, file::NcFile, schema::*};
 use crate::{
-    plan::{Mode, Noise},
+    plan::{Mode, Noise, Partners},
     record::{Header, Provenance, Statistic},
-    units::{Bytes, Hosts},
+    units::{Bytes, Hosts, check_host_name},
 };
 
 /// A file's account of its run and of itself.
 #[derive(Debug)]
 pub(super) struct Description {
     pub(super) header: Header,
+    /// Whose cells are there, where most pairs were left out.
+    pub(super) partners: Option<Partners>,
     /// What `data` holds.
     pub(super) statistic: Statistic,
     /// Statistics that the set has; `None` where the file does not know.
@@ -28,8 +28,8 @@ pub(super) struct Description {
 pub(super) enum Values {
     /// `data[n][source][destination]`, NaN where missing.
     Ours,
-    /// network_tests2's: -1 where missing. `turned`: `data[n][destination][source]`.
-    Theirs { turned: bool },
+    /// network_tests2's: -1 where missing. `turned`: `data[n][destination][source]`. `halved`: half of the time.
+    Theirs { turned: bool, halved: bool },
     /// network_tests2's single delays: a further axis `z`.
     Delays { turned: bool },
 }
@@ -37,8 +37,9 @@ pub(super) enum Values {
 /// Reads the description of a file of ours.
 pub(super) fn describe(file: &NcFile) -> Result<Description, StoreError> {
     check_version(file)?;
-    let ranks = file.dimension(X)?;
-    file.variable_over(DATA, &[N, X, Y])?;
+    let ranks = file.ranks(X)?;
+    let partners = partners(file, ranks)?;
+    file.variable_over(DATA, &cells(partners.as_ref()))?;
     if file.dimension(Y)? != ranks || exact(file, PROC_NUM)? != ranks as u64 {
         return Err(file.unusable("contradicts itself: its dimensions `x` and `y` and its `proc_num` differ"));
     }
@@ -65,7 +66,19 @@ pub(super) fn describe(file: &NcFile) -> Result<Description, StoreError> {
     };
     header.plan = plan(file, &header)?;
     let lengths = finished(file, &header.planned)?;
-    Ok(Description { header, statistic, statistics: Some(statistics(file)?), lengths, values: Values::Ours })
+    Ok(Description { header, partners, statistic, statistics: Some(statistics(file)?), lengths, values: Values::Ours })
+}
+
+/// The table of partners, if most pairs were left out.
+fn partners(file: &NcFile, ranks: usize) -> Result<Option<Partners>, StoreError> {
+    if !file.has(PARTNER) {
+        return Ok(None);
+    }
+    let numbers = file.integers(file.variable_over(PARTNER, &[K, X])?)?;
+    let numbers: Vec<i32> = numbers.into_iter().map(|number| i32::try_from(number).unwrap_or(i32::MAX)).collect();
+    let partners = Partners::from_numbers(ranks, &numbers);
+    let nonsense = || file.unusable(format!("has a `{PARTNER}` that is no other rank"));
+    partners.ok_or_else(nonsense).map(Some)
 }
 
 fn check_version(file: &NcFile) -> Result<(), StoreError> {
@@ -84,11 +97,8 @@ fn check_version(file: &NcFile) -> Result<(), StoreError> {
 /// A scalar, or the number that it could not hold.
 pub(super) fn exact(file: &NcFile, name: &str) -> Result<u64, StoreError> {
     let value = file.needed_number(name)?;
-    let attribute = file.variable(name)?.attribute_value(EXACT).transpose();
-    match attribute.map_err(StoreError::netcdf("read", &file.path))? {
-        Some(AttributeValue::Str(text)) => {
-            text.parse().map_err(|_| file.unusable(format!("says that `{name}` is `{text}`")))
-        }
+    match file.variable(name)?.attribute(EXACT) {
+        Some(Value::Text(text)) => text.parse().map_err(|_| file.unusable(format!("says that `{name}` is `{text}`"))),
         _ => Ok(value),
     }
 }
@@ -102,6 +112,14 @@ fn hosts(file: &NcFile, ranks: usize) -> Result<Hosts, StoreError> {
         Some(names) => names.lines().map(str::to_owned).collect(),
         None => file.texts(HOST)?,
     };
+    checked_hosts(file, names, ranks)
+}
+
+/// One host for every rank, each with a name that can be shown.
+pub(super) fn checked_hosts(file: &NcFile, names: Vec<String>, ranks: usize) -> Result<Hosts, StoreError> {
+    if let Some(error) = names.iter().find_map(|name| check_host_name(name).err()) {
+        return Err(file.unusable(format!("cannot be used: {error}")));
+    }
     if names.len() != ranks {
         return Err(file.unusable(format!("names {} hosts for {ranks} ranks", names.len())));
     }
@@ -109,12 +127,9 @@ fn hosts(file: &NcFile, ranks: usize) -> Result<Hosts, StoreError> {
 }
 
 fn planned(file: &NcFile) -> Result<Vec<Bytes>, StoreError> {
-    let values = match file.attribute(PLANNED)? {
+    let values = match file.attribute(PLANNED) {
         None => Vec::new(),
-        Some(AttributeValue::Int(value)) => vec![i64::from(value)],
-        Some(AttributeValue::Ints(values)) => values.into_iter().map(i64::from).collect(),
-        Some(AttributeValue::Longlong(value)) => vec![value],
-        Some(AttributeValue::Longlongs(values)) => values,
+        Some(Value::Integers(values)) => values.clone(),
         Some(_) => return Err(file.unusable(format!("has an attribute `{PLANNED}` that is no list of integers"))),
     };
     let lengths: Result<_, _> = values.into_iter().map(|value| u64::try_from(value).map(Bytes)).collect();
@@ -154,9 +169,7 @@ fn statistics(file: &NcFile) -> Result<Vec<Statistic>, StoreError> {
 /// The lengths of the records, as long as they are those of the plan: a record that never reached the disk before its
 /// machine crashed is not counted.
 fn finished(file: &NcFile, planned: &[Bytes]) -> Result<Vec<Bytes>, StoreError> {
-    let variable = file.variable_over(LENGTH, &[N])?;
-    let lengths = if variable.len() == 0 { Ok(Vec::new()) } else { variable.get_values::<i64, _>(..) };
-    let lengths = lengths.map_err(StoreError::netcdf("read", &file.path))?;
+    let lengths = file.integers(file.variable_over(LENGTH, &[N])?)?;
     let same = |(length, planned): &(i64, &Bytes)| u64::try_from(*length) == Ok(planned.0);
     Ok(lengths.into_iter().zip(planned).take_while(same).map(|(_, planned)| *planned).collect())
 }

@@ -20,6 +20,11 @@ pub enum StoreError {
     NoFolder { folder: PathBuf },
     #[error("`{}` exists: choose another prefix, or replace the old results with --force", path.display())]
     Exists { path: PathBuf },
+    #[error(
+        "these results are being written by {holder}: wait until it has ended, or end it (`{}` is its lock)",
+        path.display()
+    )]
+    Locked { path: PathBuf, holder: String },
     #[error("cannot {action} `{}`: {cause}", path.display())]
     Io { action: &'static str, path: PathBuf, cause: io::Error },
     #[error("cannot {action} `{}`: {cause}", path.display())]
@@ -36,6 +41,8 @@ pub enum StoreError {
     Header(String),
     #[error("rows out of turn: {0}")]
     Turn(String),
+    #[error("`{}` asks for more memory than there is: read it on a machine with more, or raise the limit (ulimit -v)", path.display())]
+    NoMemory { path: PathBuf },
     #[error("`{}`, line {line}: {what}", path.display())]
     Line { path: PathBuf, line: u64, what: String },
 }
@@ -49,6 +56,31 @@ impl StoreError {
     /// Turns NetCDF's error into one that names the file.
     pub(super) fn netcdf<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(netcdf::Error) -> Self + use<'a> {
         move |cause| Self::NetCdf { action, path: path.to_owned(), cause }
+    }
+
+    /// The same error where files of the folder `from` will be found in the folder `to`.
+    pub(super) fn moved(mut self, from: &Path, to: &Path) -> Self {
+        use StoreError::*;
+        match &mut self {
+            PrefixIsFolder { prefix: path }
+            | NoFolder { folder: path }
+            | Exists { path }
+            | Io { path, .. }
+            | NetCdf { path, .. }
+            | NotFound { path }
+            | Unusable { path, .. }
+            | NoStatistic { path, .. }
+            | Differs { path, .. }
+            | Locked { path, .. }
+            | NoMemory { path }
+            | Line { path, .. } => {
+                if let Ok(name) = path.strip_prefix(from) {
+                    *path = to.join(name);
+                }
+            }
+            EmptyPrefix | Header(_) | Turn(_) => {}
+        }
+        self
     }
 
     /// A file that is not what it should be.

@@ -1,29 +1,71 @@
 //! The header of a run as lines of text, `# key: value`, which the text form and CSV begin with.
 //!
-//! Every value stands in one line: a backslash, a line feed and a carriage return are written `\\`, `\n` and `\r`.
+//! Every value stands in one line and can be seen: a backslash, a line feed and a carriage return are written `\\`, `\n`
+//! and `\r`, other control characters and invisible ones `\u{1b}`.
 
 use std::{
     collections::BTreeMap,
     fmt::Display,
-    io::{self, BufRead, Write},
+    io::{self, BufRead, Read, Write},
     path::{Path, PathBuf},
 };
 
 use super::{
     StoreError,
+    classic::sound,
     schema::{HOSTS_ITEM, hosts_item},
 };
 use crate::{
     plan::Noise,
     record::{Header, Provenance, Run, Statistic},
-    units::{Bytes, Hosts},
+    units::{Bytes, Hosts, shown},
 };
 
 const PLAN: &str = "plan.";
 
+/// Most bytes of a line: a row of 20,000 values, a list of a million lengths and one of hosts have room in it.
+const MOST_OF_A_LINE: usize = 1 << 24;
+
+/// A text of which no line is longer than [`MOST_OF_A_LINE`]: a file without line ends is an error, not a full memory.
+pub(super) struct Bounded<R> {
+    input: R,
+    /// Bytes since the last end of a line.
+    since_end: usize,
+}
+
+impl<R: BufRead> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.fill_buf()?;
+        let count = bytes.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&bytes[..count]);
+        self.since_end = match buffer[..count].iter().rposition(|byte| *byte == b'\n') {
+            Some(place) => count - place - 1,
+            None => self.since_end + count,
+        };
+        self.input.consume(count);
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Bounded<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.since_end > MOST_OF_A_LINE {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
+        }
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        // Whoever reads lines consumes one at most at a time.
+        let ends_line = count > 0 && self.input.fill_buf().is_ok_and(|bytes| bytes.get(count - 1) == Some(&b'\n'));
+        self.since_end = if ends_line { 0 } else { self.since_end + count };
+        self.input.consume(count);
+    }
+}
+
 /// Lines of a text, counted.
 pub(super) struct Lines<R> {
-    input: R,
+    input: Bounded<R>,
     path: PathBuf,
     /// Number of the line that was read last, from 1.
     number: u64,
@@ -34,7 +76,7 @@ pub(super) struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Of `input`, which errors call `path`.
     pub(super) fn new(input: R, path: &Path) -> Self {
-        Self { input, path: path.to_owned(), number: 0, returned: None }
+        Self { input: Bounded { input, since_end: 0 }, path: path.to_owned(), number: 0, returned: None }
     }
 
     /// The next line without its end; `None` behind the last.
@@ -44,7 +86,10 @@ impl<R: BufRead> Lines<R> {
             return Ok(Some(line));
         }
         let mut line = String::new();
-        let count = self.input.read_line(&mut line).map_err(StoreError::io("read", &self.path))?;
+        let count = self.input.read_line(&mut line).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => self.error("is no text (UTF-8), or longer than any line should be"),
+            _ => StoreError::io("read", &self.path)(error),
+        })?;
         while line.ends_with(['\n', '\r']) {
             line.pop();
         }
@@ -62,10 +107,9 @@ impl<R: BufRead> Lines<R> {
         StoreError::Line { path: self.path.clone(), line: self.number, what: what.into() }
     }
 
-    /// What is not read yet, and the number of lines before it.
-    pub(super) fn rest(self) -> (R, u64) {
-        debug_assert!(self.returned.is_none(), "a line that was given back is not lost");
-        (self.input, self.number)
+    /// What is not read yet: a line that was given back, the rest, and the number of lines before both.
+    pub(super) fn rest(self) -> (Option<String>, Bounded<R>, u64) {
+        (self.returned, self.input, self.number)
     }
 
     /// Reads the lines `# key: value` up to an empty line, which is read as well.
@@ -86,7 +130,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
+    shown(&text.replace('\\', "\\\\")).into_owned()
 }
 
 fn unescaped(text: &str) -> String {
@@ -97,6 +141,14 @@ fn unescaped(text: &str) -> String {
             '\\' => plain.push(match chars.next() {
                 Some('n') => '\n',
                 Some('r') => '\r',
+                Some('t') => '\t',
+                Some('u') => match code_point(chars.as_str()) {
+                    Some((char, bytes)) => {
+                        chars = chars.as_str()[bytes..].chars();
+                        char
+                    }
+                    None => 'u',
+                },
                 Some(other) => other,
                 None => '\\',
             }),
@@ -104,6 +156,12 @@ fn unescaped(text: &str) -> String {
         }
     }
     plain
+}
+
+/// The character of `{1b}`, and the number of bytes up to the end of the bracket.
+fn code_point(text: &str) -> Option<(char, usize)> {
+    let (digits, _) = text.strip_prefix('{')?.split_once('}')?;
+    Some((char::from_u32(u32::from_str_radix(digits, 16).ok()?)?, digits.len() + 2))
 }
 
 /// Writes one header line.
@@ -126,29 +184,50 @@ pub(super) fn listed(statistics: &[Statistic]) -> Vec<Statistic> {
 
 /// Writes the header of a run, and an empty line behind it.
 pub(super) fn write_header(run: &dyn Run, format: &str, out: &mut dyn Write) -> io::Result<()> {
+    header_entries(run, format).into_iter().try_for_each(|(key, value)| write_entry(out, &key, value))?;
+    writeln!(out)
+}
+
+/// The header of a run in one line, as a JSON list of keys and values.
+pub(super) fn header_line(run: &dyn Run, format: &str) -> String {
+    let entries: Vec<_> = header_entries(run, format).into_iter().map(|(key, value)| [key, escaped(&value)]).collect();
+    // Texts alone: there is nothing that could fail.
+    serde_json::to_string(&entries).unwrap_or_default()
+}
+
+/// The inverse of [`header_line`].
+pub(super) fn entries_of(line: &str) -> Option<Vec<(String, String)>> {
+    let entries: Vec<[String; 2]> = serde_json::from_str(line).ok()?;
+    Some(entries.into_iter().map(|[key, value]| (key, unescaped(&value))).collect())
+}
+
+/// Keys and values of the header of a run.
+fn header_entries(run: &dyn Run, format: &str) -> Vec<(String, String)> {
+    let mut entries = Vec::new();
+    let mut add = |key: &str, value: &dyn Display| entries.push((key.to_owned(), value.to_string()));
     let header = run.header();
     let (begin, end, step) = header.begin_end_step;
     let Noise { length, messages, processes } = header.noise;
-    write_entry(out, "format", format)?;
-    write_entry(out, "mode", header.mode)?;
-    write_entry(out, "statistics", words(listed(run.statistics())))?;
-    write_entry(out, "orientation", super::definition::orientation(header))?;
-    write_entry(out, "begin_end_step", words([begin.0, end.0, step.0]))?;
-    write_entry(out, "lengths_planned", words(header.planned.iter().map(|length| length.0)))?;
-    write_entry(out, "iterations", header.iterations)?;
-    write_entry(out, "noise", words([length.0, messages.into(), processes as u64]))?;
+    add("format", &format);
+    add("mode", &header.mode);
+    add("statistics", &words(listed(run.statistics())));
+    add("orientation", &super::definition::orientation(header));
+    add("begin_end_step", &words([begin.0, end.0, step.0]));
+    add("lengths_planned", &words(header.planned.iter().map(|length| length.0)));
+    add("iterations", &header.iterations);
+    add("noise", &words([length.0, messages.into(), processes as u64]));
     for (name, value) in &header.plan {
         // The hosts follow, one by one.
         let value = if name == HOSTS_ITEM { "" } else { value };
-        write_entry(out, &format!("{PLAN}{name}"), value)?;
+        add(&format!("{PLAN}{name}"), &value);
     }
     for (name, value) in header.provenance.entries().into_iter().filter(|entry| !entry.1.is_empty()) {
-        write_entry(out, name, value)?;
+        add(name, &value);
     }
     for host in header.hosts.name_of_every_rank() {
-        write_entry(out, "host", host)?;
+        add("host", &host);
     }
-    writeln!(out)
+    entries
 }
 
 /// The inverse of [`write_header`]. The error says what is wrong with the header as a whole.
@@ -211,11 +290,11 @@ fn three(key: &str, text: &str) -> Result<[u64; 3], String> {
     numbers(key, text)?.try_into().map_err(|_| format!("`# {key}:` is not three numbers"))
 }
 
-/// Reads a value of `statistic`; `None` where the text is none.
+/// Reads a value of `statistic`; `None` where the text is none. What is not finite is missing.
 pub(super) fn value_of(statistic: Statistic, text: &str) -> Option<f64> {
     match statistic {
         Statistic::MeasurementsAmount => text.parse::<u32>().ok().map(f64::from),
-        _ => text.parse().ok(),
+        _ => text.parse().ok().map(sound),
     }
 }
 
@@ -237,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_value_stays_in_its_line() {
-        for text in ["", " a: b ", "line\nline\r\n", "back\\slash\\n", "\\"] {
+        for text in ["\x1b[31m\u{202e}\t", "\\u{1b}", "\\", "", " a: b ", "line\nline\r\n", "back\\slash\\n", "\\"] {
             let mut line = Vec::new();
             write_entry(&mut line, "key", text).unwrap();
             let line = String::from_utf8(line).unwrap();

@@ -8,9 +8,11 @@
 //! * [`check`], [`create`]: a new set, written row by row, safe length by length;
 //! * [`open`]: a set, from its prefix or any of its files;
 //! * [`resume`]: a set that is not finished, to go on;
-//! * [`write_run`], [`import`]: any run, or its text, to a new set;
+//! * [`write_run`]: any run to a new set;
+//! * [`Output`]: any other file;
+//! * [`read_stuck`]: which ranks of a run waited in vain, and for whom;
 //! * [`text`], [`csv`]: runs to text and back;
-//! * [`create_archive`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
+//! * [`ArchiveWriter`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
 //!
 //! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing,
 //! but for the statistics of files that hold every single delay; and it decides nothing about what is measured.
@@ -30,23 +32,33 @@ mod file;
 mod import;
 mod legacy;
 mod lines;
+mod lock;
+mod one;
+mod output;
+mod part;
 mod paths;
 mod reader;
+mod regular;
 mod resume;
 mod retests;
 mod schema;
+mod stuck;
 pub mod text;
 mod values;
 mod writer;
 
-pub use archive::{ArchiveWriter, create_archive, is_archive, open_archive};
+pub use archive::{ArchiveWriter, is_archive, open_archive};
 pub use copy::write_run;
-pub use create::create;
+pub use create::{create, create_sampled};
 pub use error::StoreError;
-pub use import::import;
+pub use lock::{LOCK_HEADER, Lock};
+pub use one::write as write_one;
+pub use output::{FileIds, Output, remove_unfinished};
 pub use paths::{check, exists, prefix_of};
 pub use reader::{ResultSet, open};
+pub use regular::open as open_file;
 pub use resume::resume;
+pub use stuck::{Avoided, Phase, Stuck, Wait, WaitOutcome, append_stuck, read_stuck, stuck_path};
 pub use writer::SetWriter;
 
 #[cfg(test)]

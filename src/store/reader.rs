@@ -12,16 +12,18 @@ use super::{
     StoreError,
     companion::Companion,
     compare::difference,
+    definition,
     description::{self, Description, Values},
     file::NcFile,
     legacy,
     lines::listed,
     paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
     retests,
-    schema::{DATA, FORMAT, N, X, Y},
+    schema::{DATA, FORMAT, FORMAT_NAME, FORMAT_VERSION, LENGTH, ORIENTATION},
     values,
 };
 use crate::{
+    plan::Partners,
     record::{BoxError, Cell, Header, Retest, Run, State, Statistic, states_of_values},
     units::Bytes,
 };
@@ -32,6 +34,8 @@ pub struct ResultSet {
     header: Header,
     lengths: Vec<Bytes>,
     statistics: Vec<Statistic>,
+    /// Whose cells the files hold, where most pairs were left out.
+    partners: Option<Partners>,
     sources: Vec<Source>,
     /// The statistics that the set should have; `None`: network_tests2's.
     promised: Option<Vec<Statistic>>,
@@ -60,19 +64,24 @@ struct Located {
 /// Opens the set with the given prefix, or the set to which the given file belongs.
 pub fn open(path: &Path) -> Result<ResultSet, StoreError> {
     let Located { prefix, files } = locate(path)?;
-    let mut header = None::<(Header, PathBuf)>;
+    let mut header = None::<(Header, Option<Partners>, PathBuf)>;
     let mut promised = None;
     let mut sources = Vec::new();
     let mut common = None::<Vec<Bytes>>;
     for (path, statistic) in files {
         let file = NcFile::open(&path)?;
-        let Description { header: found, statistic: held, statistics, lengths, values } = describe(&file)?;
+        let Description { header: found, partners, statistic: held, statistics, lengths, values } = describe(&file)?;
         if statistic.is_some_and(|statistic| statistic != held) && !matches!(values, Values::Delays { .. }) {
             return Err(file.unusable(format!("holds the {held}, which its name does not say: give it its name back")));
         }
         match &header {
-            Some((header, first)) => same_run(&found, &path, header, first)?,
-            None => header = Some((found, path)),
+            Some((header, table, first)) => {
+                same_run(&found, &path, header, first)?;
+                if partners != *table {
+                    return Err(file.unusable(format!("has other pairs than `{}`", first.display())));
+                }
+            }
+            None => header = Some((found, partners, path)),
         }
         promised = promised.or(statistics);
         let records = lengths.len();
@@ -82,13 +91,14 @@ pub fn open(path: &Path) -> Result<ResultSet, StoreError> {
         });
         sources.push(Source { file, statistic: held, values, records });
     }
-    let Some((header, first)) = header else {
+    let Some((header, partners, first)) = header else {
         return Err(StoreError::NotFound { path: path.to_owned() });
     };
     let mut set = ResultSet {
         header,
         lengths: common.unwrap_or_default(),
         statistics: Vec::new(),
+        partners,
         notices: Vec::new(),
         promised,
         sources,
@@ -101,8 +111,13 @@ pub fn open(path: &Path) -> Result<ResultSet, StoreError> {
 }
 
 fn describe(file: &NcFile) -> Result<Description, StoreError> {
-    match file.attribute(FORMAT)? {
+    match file.attribute(FORMAT) {
         Some(_) => description::describe(file),
+        // Its axes are not network_tests2's, and its lengths do not follow from begin and step.
+        None if file.has(LENGTH) || file.attribute(ORIENTATION).is_some() => Err(file.unusable(format!(
+            "has the variables of network_test, but the attribute `{FORMAT}` is lost, so that nobody knows what its axes \
+             are; if nothing else was changed, put it back: ncatted -a {FORMAT},global,c,c,{FORMAT_NAME}{FORMAT_VERSION}"
+        ))),
         None => legacy::describe(file),
     }
 }
@@ -237,19 +252,43 @@ impl ResultSet {
         length_index: usize,
         rows: Range<usize>,
     ) -> Result<Option<Vec<Cell>>, StoreError> {
-        let has_it = |source: &&Source| source.file.file.variable(companion.name()).is_some();
+        let has_it = |source: &&Source| source.file.has(companion.name());
         let Some(source) = self.sources.iter().find(has_it) else {
             return Ok(None);
         };
         let file = &source.file;
-        let variable = file.variable_over(companion.name(), &[N, X, Y])?;
-        let values = values::rows(&variable, length_index, rows).map_err(StoreError::netcdf("read", &file.path))?;
+        let variable = file.variable_over(companion.name(), &definition::cells(self.partners.as_ref()))?;
+        let mut values = vec![f64::NAN; rows.len() * self.ranks()];
+        match &self.partners {
+            None => file.read(variable, length_index, rows.start * self.ranks(), &mut values)?,
+            Some(partners) => {
+                let blank = |cell: Cell| companion.of(&cell);
+                let missing = blank(Cell::missing(State::NotScheduled));
+                values::blank(&mut values, rows.clone(), missing, blank(Cell::zero()));
+                values::read_partners(file, variable, partners, length_index, rows, &mut values)?;
+            }
+        }
         let cell = |value| {
             let mut cell = Cell::missing(State::Failed);
             let known = companion.set(&mut cell, value).map(|()| cell);
             known.ok_or_else(|| file.unusable(format!("has a cell with the impossible {} {value}", companion.name())))
         };
         values.into_iter().map(cell).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Rows of a matrix of which only the cells of partners are in the file.
+    fn read_partners(
+        &self,
+        partners: &Partners,
+        statistic: Statistic,
+        length_index: usize,
+        rows: Range<usize>,
+        values: &mut [f64],
+    ) -> Result<(), StoreError> {
+        let file = &self.source(statistic)?.file;
+        let value = |cell: Cell| statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+        values::blank(values, rows.clone(), value(Cell::missing(State::NotScheduled)), value(Cell::zero()));
+        values::read_partners(file, file.variable(DATA)?, partners, length_index, rows, values)
     }
 
     /// The pairs that were measured again at a length.
@@ -285,6 +324,10 @@ impl Run for ResultSet {
         &self.statistics
     }
 
+    fn partners(&self) -> Option<&Partners> {
+        self.partners.as_ref()
+    }
+
     fn read_rows(
         &self,
         statistic: Statistic,
@@ -293,14 +336,11 @@ impl Run for ResultSet {
         values: &mut [f64],
     ) -> Result<(), BoxError> {
         self.check_part(length_index, &rows, values.len())?;
-        let source = self.source(statistic)?;
-        let first = rows.start * self.ranks();
-        if source.values == Values::Ours && source.file.read_record(DATA, length_index, first, values)? {
-            return Ok(());
+        if let Some(partners) = &self.partners {
+            return Ok(self.read_partners(partners, statistic, length_index, rows, values)?);
         }
-        let variable = source.file.variable(DATA)?;
-        let read = values::read_rows(&variable, source.values, statistic, length_index, rows, values);
-        Ok(read.map_err(StoreError::netcdf("read", &source.file.path))?)
+        let source = self.source(statistic)?;
+        Ok(values::read_rows(&source.file, source.values, statistic, length_index, rows, values)?)
     }
 
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {

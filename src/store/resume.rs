@@ -6,6 +6,7 @@ use super::{
     StoreError,
     compare::difference,
     create::write_hosts,
+    part::Part,
     paths::{HOSTS, RETESTS, extended, file_of},
     reader::open,
     retests::{self, Table},
@@ -39,10 +40,11 @@ pub fn resume(prefix: &Path, header: &Header) -> Result<(SetWriter, usize), Stor
         0 => None,
         _ => Some(Table::renew(&extended(prefix, RETESTS), header, &set)?),
     };
+    let partners = set.partners().cloned();
     drop(set);
     let hosts = extended(prefix, HOSTS);
     if !hosts.exists() {
         write_hosts(&hosts, header)?;
     }
-    Ok((SetWriter::open(&made, header, first, table)?, first))
+    Ok((SetWriter::open(&made, header, partners.as_ref(), first, table, Part::open(prefix, header)?)?, first))
 }

@@ -140,14 +140,16 @@ pub(super) fn define(file: &mut FileMut, places: usize) -> netcdf::Result<()> {
 
 /// Whether a file has the variables.
 pub(super) fn are_in(file: &NcFile) -> bool {
-    file.file.variable(Field::Source.name()).is_some()
+    file.has(Field::Source.name())
 }
 
 /// Reads the retests of a length.
 pub(super) fn read(file: &NcFile, length_index: usize, ranks: usize) -> Result<Vec<Retest>, StoreError> {
     let values = |field: Field| -> Result<Vec<f64>, StoreError> {
         let variable = file.variable_over(field.name(), &[N, RETESTS])?;
-        variable.get_values((length_index..length_index + 1, ..)).map_err(StoreError::netcdf("read", &file.path))
+        let mut values = vec![f64::NAN; file.dimension(RETESTS)?];
+        file.read(variable, length_index, 0, &mut values)?;
+        Ok(values)
     };
     let rank = |value: f64| match value as usize {
         rank if value >= 0.0 && rank < ranks => Ok(rank),

@@ -3,32 +3,48 @@
 //! Dimensions, scalars and `data` are network_tests2's, so that its viewer and scripts open our files. Everything else
 //! stands beside them.
 
-use crate::record::{Header, Provenance};
+use crate::{
+    record::{Header, Provenance},
+    units::check_host_name,
+};
 
 /// Global attribute that makes a file ours, and says which version of the schema it follows.
 pub(super) const FORMAT: &str = "format";
 /// Value of [`FORMAT`] up to the version.
 pub(super) const FORMAT_NAME: &str = "network_test.matrix/";
 /// Version of the schema. It changes when an older reader would misread a file.
-pub(super) const FORMAT_VERSION: u32 = 1;
+pub(super) const FORMAT_VERSION: u32 = 2;
+/// Version of files that older readers understand as well: those with whole matrices.
+pub(super) const WHOLE_VERSION: u32 = 1;
 
 /// Dimension of the sources.
 pub(super) const X: &str = "x";
 /// Dimension of the destinations.
 pub(super) const Y: &str = "y";
+/// Dimension of the partners of a rank, where most pairs are left out.
+pub(super) const K: &str = "k";
 /// Dimension of the message lengths, unlimited.
 pub(super) const N: &str = "n";
+/// Dimension of the single delays of a cell in files of network_tests2.
+pub(super) const DELAY: &str = "z";
 /// Dimension of the characters of a text.
 pub(super) const STRINGS: &str = "strings";
 /// Characters of a text.
 pub(super) const STRINGS_LEN: usize = 101;
 
-/// `[n][x][y]`: the values of one statistic.
+/// `[n][x][y]`: the values of one statistic; where most pairs are left out `[n][k][x]`, see [`PARTNER`].
 pub(super) const DATA: &str = "data";
+/// `[k][x]`: whom rank x meets in line k, -1 for nobody; only where most pairs are left out.
+pub(super) const PARTNER: &str = "partner";
 /// `[n]`: message lengths.
 pub(super) const LENGTH: &str = "length";
 /// `[x][strings]`: the host of every rank.
 pub(super) const HOST: &str = "host";
+
+/// `[x][strings]`: what a row belongs to, a host or one of its ranks.
+pub(super) const SOURCE: &str = "source";
+/// `[y][strings]`: what a column belongs to.
+pub(super) const DESTINATION: &str = "destination";
 
 /// Number of ranks.
 pub(super) const PROC_NUM: &str = "proc_num";
@@ -58,6 +74,11 @@ pub(super) const HOST_NAMES: &str = "host_names";
 /// Item of the plan that says no more than [`HOST`] and is made from it.
 pub(super) const HOSTS_ITEM: &str = "hosts";
 
+/// Global attribute: the conventions that the attributes follow, and which of them.
+pub(super) const CONVENTIONS: &str = "Conventions";
+/// See [`CONVENTIONS`].
+pub(super) const CONVENTIONS_FOLLOWED: &str = "CF-1.8";
+
 /// Global attributes for people, which are not read.
 pub(super) const TITLE: &str = "title";
 /// See [`TITLE`].
@@ -65,16 +86,18 @@ pub(super) const STATISTIC: &str = "statistic";
 /// See [`TITLE`].
 pub(super) const ORIENTATION: &str = "orientation";
 
-const RESERVED: [&str; 8] = [FORMAT, STATISTICS, PLAN_ITEMS, PLANNED, HOST_NAMES, TITLE, STATISTIC, ORIENTATION];
+const RESERVED: [&str; 9] =
+    [CONVENTIONS, FORMAT, STATISTICS, PLAN_ITEMS, PLANNED, HOST_NAMES, TITLE, STATISTIC, ORIENTATION];
 
 /// Bytes of one record of one variable beyond which the 64-bit offset format does not reach.
 const OFFSET_FORMAT_LIMIT: u64 = u32::MAX as u64 - 3;
 
-/// Whether the run needs CDF-5: its matrices or its message lengths are beyond the 64-bit offset format.
-pub(super) fn needs_cdf5(header: &Header) -> bool {
-    let ranks = header.hosts.ranks() as u64;
+/// Whether the run needs CDF-5: its matrices, of so many lines, or its message lengths are beyond the 64-bit offset
+/// format.
+pub(super) fn needs_cdf5(header: &Header, lines: usize) -> bool {
+    let (ranks, lines) = (header.hosts.ranks() as u64, lines as u64);
     let longest = header.planned.iter().map(|length| length.0).max().unwrap_or(0);
-    ranks.saturating_mul(ranks).saturating_mul(8) > OFFSET_FORMAT_LIMIT || longest > i32::MAX as u64
+    ranks.saturating_mul(lines).saturating_mul(8) > OFFSET_FORMAT_LIMIT || longest > i32::MAX as u64
 }
 
 /// What the `hosts` item of a plan says for these hosts.
@@ -87,10 +110,7 @@ pub(super) fn check_header(header: &Header) -> Result<(), String> {
     if header.hosts.ranks() == 0 {
         return Err("it has no ranks".to_owned());
     }
-    let bad_name = |name: &&str| name.is_empty() || name.contains(char::is_control);
-    if let Some((rank, name)) = header.hosts.name_of_every_rank().enumerate().find(|(_, name)| bad_name(name)) {
-        return Err(format!("host name {name:?} of rank {rank} is empty or contains control characters"));
-    }
+    header.hosts.names().iter().try_for_each(|name| check_host_name(name))?;
     if !header.planned.windows(2).all(|pair| pair[0] < pair[1]) {
         return Err("its planned message lengths are not ascending".to_owned());
     }

@@ -145,14 +145,22 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads the rows of a table, and gives every value to `take` with the number of its cell.
-    fn rows(&mut self, mut take: impl FnMut(usize, &str) -> Option<()>) -> Result<(), StoreError> {
+    /// Reads the rows of a table, and gives every value to `take` with its cell.
+    fn rows(
+        &mut self,
+        cells: &mut Vec<Cell>,
+        mut take: impl FnMut(&mut Cell, &str) -> Option<()>,
+    ) -> Result<(), StoreError> {
         let ranks = self.header.hosts.ranks();
         for row in 0..ranks {
             let line = self.lines.next()?.ok_or_else(|| self.lines.error("ends in the middle of a table"))?;
+            if cells.len() <= row * ranks {
+                // Not before there is a row for them.
+                cells.resize(row * ranks + line.split_whitespace().take(ranks).count(), Cell::missing(State::Failed));
+            }
             let mut count = 0;
             for word in line.split_whitespace() {
-                let taken = if count < ranks { take(row * ranks + count, word) } else { Some(()) };
+                let taken = if count < ranks { take(&mut cells[row * ranks + count], word) } else { Some(()) };
                 taken.ok_or_else(|| self.lines.error(format!("has `{word}` where a value should be")))?;
                 count += 1;
             }
@@ -164,7 +172,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads one table into `cells`; its name.
-    fn table(&mut self, cells: &mut [Cell]) -> Result<String, StoreError> {
+    fn table(&mut self, cells: &mut Vec<Cell>) -> Result<String, StoreError> {
         let name = self.expect("statistic")?;
         let unit = self.expect("unit")?;
         let check = |expected: &str| match unit == expected {
@@ -174,13 +182,13 @@ impl<R: BufRead> Reader<R> {
         let companion = Companion::of_run(&self.header).find(|companion| companion.name() == name);
         if let Some(companion) = companion {
             check(companion.unit())?;
-            self.rows(|place, word| companion.set(&mut cells[place], word.parse().ok()?))?;
+            self.rows(cells, |cell, word| companion.set(cell, word.parse().ok()?))?;
             return Ok(name);
         }
         let statistic: Statistic = name.parse().map_err(|error| self.lines.error(format!("{error}")))?;
         check(statistic.unit())?;
-        self.rows(|place, word| {
-            cells[place].set(statistic, value_of(statistic, word)?);
+        self.rows(cells, |cell, word| {
+            cell.set(statistic, value_of(statistic, word)?);
             Some(())
         })?;
         Ok(name)
@@ -203,8 +211,7 @@ impl<R: BufRead> LengthReader for Reader<R> {
                 None => Ok(None),
             };
         };
-        let count = self.header.hosts.ranks().pow(2);
-        let mut cells = vec![Cell::missing(State::Failed); count];
+        let mut cells = Vec::new();
         let mut names = Vec::new();
         while let Some(line) = self.content()? {
             let (key, value) = self.lines.entry(&line)?;

@@ -20,10 +20,12 @@ use super::{
     StoreError,
     classic::{Layout, Place},
     companion::Companion,
+    part::Part,
     retests::{self, Field, Table},
     schema::{DATA, LENGTH},
 };
 use crate::{
+    plan::Partners,
     record::{BoxError, Cell, Header, Retest, Sink, Statistic},
     units::Bytes,
 };
@@ -48,6 +50,8 @@ const ANOTHER_SHAPE: &str = "is a copy of another shape than network_test gives 
 pub struct SetWriter {
     planned: Vec<Bytes>,
     ranks: usize,
+    /// Rows of a matrix: as many as ranks, or as a rank has partners where most pairs are left out.
+    lines: usize,
     outputs: Vec<Output>,
     /// Number of the length that is being written.
     length_index: usize,
@@ -55,6 +59,8 @@ pub struct SetWriter {
     next_row: usize,
     /// Where the plan has retests.
     retests: Option<Retests>,
+    /// Finished rounds of a length that is not finished.
+    part: Part,
     to_disk: Instant,
 }
 
@@ -99,12 +105,22 @@ pub(super) struct Made {
 impl SetWriter {
     /// Opens files that are made already, to write the length with number `first` next. `table` is there where the
     /// plan has retests.
-    pub(super) fn open(made: &[Made], header: &Header, first: usize, table: Option<Table>) -> Result<Self, StoreError> {
-        let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, header, first)).collect();
+    pub(super) fn open(
+        made: &[Made],
+        header: &Header,
+        partners: Option<&Partners>,
+        first: usize,
+        table: Option<Table>,
+        part: Part,
+    ) -> Result<Self, StoreError> {
+        let lines = partners.map_or(header.hosts.ranks(), Partners::lines);
+        let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, header, lines, first)).collect();
         Ok(Self {
             retests: table.map(|table| Retests::open(table, made, header)).transpose()?,
+            part,
             planned: header.planned.clone(),
             ranks: header.hosts.ranks(),
+            lines,
             outputs: outputs?,
             length_index: first,
             next_row: 0,
@@ -115,7 +131,7 @@ impl SetWriter {
     fn check_turn(&self, length_index: usize, first_row: usize, cells: usize) -> Result<(), StoreError> {
         let rows = cells / self.ranks;
         let in_turn = (length_index, first_row) == (self.length_index, self.next_row);
-        let fitting = cells.is_multiple_of(self.ranks) && self.next_row + rows <= self.ranks;
+        let fitting = cells.is_multiple_of(self.ranks) && self.next_row + rows <= self.lines;
         if in_turn && fitting && length_index < self.planned.len() {
             return Ok(());
         }
@@ -124,7 +140,7 @@ impl SetWriter {
             self.length_index,
             self.planned.len(),
             self.next_row,
-            self.ranks
+            self.lines
         )))
     }
 
@@ -175,10 +191,10 @@ impl SetWriter {
     }
 
     fn finish(&mut self, length_index: usize) -> Result<(), StoreError> {
-        if (length_index, self.next_row) != (self.length_index, self.ranks) {
+        if (length_index, self.next_row) != (self.length_index, self.lines) {
             return Err(StoreError::Turn(format!(
                 "length {length_index} cannot be finished: length {} is at row {} of {}",
-                self.length_index, self.next_row, self.ranks
+                self.length_index, self.next_row, self.lines
             )));
         }
         self.write_kept_retests(length_index)?;
@@ -199,6 +215,7 @@ impl SetWriter {
             self.sync()?;
             self.to_disk = Instant::now();
         }
+        self.part.finish()?;
         self.length_index += 1;
         self.next_row = 0;
         Ok(())
@@ -243,7 +260,7 @@ fn needed(layout: &Layout, name: &str, path: &Path) -> Result<Place, StoreError>
 }
 
 impl Output {
-    fn open(made: &Made, header: &Header, first: usize) -> Result<Self, StoreError> {
+    fn open(made: &Made, header: &Header, lines: usize, first: usize) -> Result<Self, StoreError> {
         let Made { path, statistic, .. } = made;
         let (file, layout) = made.open()?;
         let companions = Companion::of_run(header);
@@ -259,7 +276,7 @@ impl Output {
             buffer: Vec::new(),
             file,
         };
-        output.check(header.hosts.ranks() as u64)?;
+        output.check((header.hosts.ranks() * lines) as u64)?;
         if layout.records != Some(first as u64) {
             output.set_records(first)?;
         }
@@ -267,8 +284,7 @@ impl Output {
     }
 
     /// Refuses a file that another program copied into another shape: writing would damage it.
-    fn check(&self, ranks: u64) -> Result<(), StoreError> {
-        let cells = ranks * ranks;
+    fn check(&self, cells: u64) -> Result<(), StoreError> {
         let is_as_made = self.data.has_doubles()
             && self.data.has_records_of(cells * SIZE as u64)
             && self.length.has_records_of(if self.cdf5 { 8 } else { 4 })
@@ -330,6 +346,22 @@ impl Sink for SetWriter {
 
     fn write_retests(&mut self, length_index: usize, retests: &[Retest]) -> Result<(), BoxError> {
         Ok(self.keep_retests(length_index, retests)?)
+    }
+
+    fn kept_rounds(&self, length_index: usize) -> usize {
+        self.part.rounds(length_index)
+    }
+
+    fn read_kept(&self, each: &mut dyn FnMut(&[u8])) -> Result<(), BoxError> {
+        Ok(self.part.read(each)?)
+    }
+
+    fn keep(&mut self, length_index: usize, piece: &[u8]) -> Result<(), BoxError> {
+        Ok(self.part.add(length_index, piece)?)
+    }
+
+    fn seal_kept(&mut self, length_index: usize, rounds: usize) -> Result<(), BoxError> {
+        Ok(self.part.seal(length_index, rounds)?)
     }
 
     fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError> {

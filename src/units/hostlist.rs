@@ -22,8 +22,8 @@ pub enum HostListError {
     Backwards { text: String, range: String },
     #[error("`{text}` is not a list of hosts: `{range}` is no number and no range of numbers of one width")]
     Range { text: String, range: String },
-    #[error("`{text}` stands for more than {MAX_HOSTS} hosts")]
-    TooMany { text: String },
+    #[error("`{text}` stands for more than {most} hosts")]
+    TooMany { text: String, most: usize },
 }
 
 /// Numbers in a row, written with at least `width` digits.
@@ -136,6 +136,12 @@ impl fmt::Display for Range {
 
 /// The hosts of a list in its order. The empty text is the empty list.
 pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
+    expand_up_to(text, MAX_HOSTS)
+}
+
+/// As [`expand`], of a list of which no more than `most` hosts are wanted.
+pub fn expand_up_to(text: &str, most: usize) -> Result<Vec<String>, HostListError> {
+    let most = most.min(MAX_HOSTS);
     let malformed = |what| HostListError::Malformed { text: text.to_owned(), what };
     let mut hosts = Vec::new();
     if text.trim().is_empty() {
@@ -149,15 +155,15 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
         let mut rest = item.trim();
         while let Some((before, behind)) = rest.split_once('[') {
             let (inside, behind) = behind.split_once(']').expect("the brackets were checked");
-            let numbers = numbers(text, inside, MAX_HOSTS / names.len())?;
+            let numbers = numbers(text, inside, most / names.len().max(1))?;
             let with_all = |name: String| numbers.iter().map(move |number| format!("{name}{before}{number}"));
             names = names.into_iter().flat_map(with_all).collect();
             rest = behind;
         }
         names.iter_mut().for_each(|name| name.push_str(rest));
         hosts.append(&mut names);
-        if hosts.len() > MAX_HOSTS {
-            return Err(HostListError::TooMany { text: text.to_owned() });
+        if hosts.len() > most {
+            return Err(HostListError::TooMany { text: text.to_owned(), most });
         }
     }
     Ok(hosts)
@@ -205,7 +211,7 @@ fn numbers(text: &str, inside: &str, most: usize) -> Result<Vec<String>, HostLis
             return Err(wrong());
         }
         if last - first >= (most - numbers.len().min(most)) as u64 {
-            return Err(HostListError::TooMany { text: text.to_owned() });
+            return Err(HostListError::TooMany { text: text.to_owned(), most });
         }
         numbers.extend((first..=last).map(|number| format!("{number:0width$}")));
     }

@@ -6,12 +6,16 @@
 mod bytes;
 pub mod hostlist;
 mod hosts;
+mod nearest;
 mod rate;
+mod text;
 mod time;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use hosts::Hosts;
+pub use nearest::{did_you_mean, nearest};
 pub use rate::Rate;
+pub use text::{check_host_name, is_hidden, shown};
 pub use time::{ParseSecondsError, Seconds};
 
 /// Number of an MPI process in the world communicator, from 0.

@@ -45,7 +45,28 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
         writeln!(out, "The evidence for one of them: --explain {}", id(0))?;
     }
-    Ok(())
+    writeln!(out)?;
+    writeln!(out, "{}", result_line(diagnosis))
+}
+
+/// The last line, for grep: what a script needs to know.
+fn result_line(diagnosis: &Diagnosis) -> String {
+    let (verdict, findings, hosts) = (diagnosis.verdict(), diagnosis.findings.len(), diagnosis.hosts.len());
+    let mut line = format!("RESULT verdict={verdict} findings={findings} hosts={hosts}");
+    if let Some(worst) = diagnosis.findings.first() {
+        line += &format!(" worst={}", hostlist::compress(&worst.hosts));
+        if worst.ratio.is_finite() {
+            line += &format!(" ratio={:.2}", worst.ratio);
+        }
+    }
+    let noise = diagnosis.runs.iter().map(|run| run.noise).fold(f64::NAN, f64::max);
+    let measured = diagnosis.runs.iter().map(|run| run.measured).fold(f64::NAN, f64::min);
+    for (name, value, digits) in [("noise", noise, 3), ("measured", measured, 2)] {
+        if value.is_finite() {
+            line += &format!(" {name}={value:.digits$}");
+        }
+    }
+    line
 }
 
 /// Reasons, `mode: why`, with those that several modes share told once: `put, get: why`.
@@ -105,6 +126,8 @@ pub fn sentence(finding: &Finding) -> String {
     let who = who(finding);
     let lengths = lengths(finding);
     let (ratio, extra) = (ratio(finding.ratio), Seconds(finding.extra_seconds));
+    let own = percent(finding.cells.slow as f64 / finding.cells.of.max(1) as f64);
+    let elsewhere = percent(finding.elsewhere.unwrap_or(0.0));
     match finding.symptom {
         Symptom::Jitter => format!("{who}: medians are usual, but samples scatter {ratio} times as far, {lengths}"),
         Symptom::Duplex => {
@@ -112,7 +135,14 @@ pub fn sentence(finding: &Finding) -> String {
                 "{who}: takes {ratio} times as long when it sends and receives at once (up to {extra} more), {lengths}"
             )
         }
-        Symptom::Silent => format!("{who} exchanges nothing with anybody, {lengths}"),
+        Symptom::Silent if finding.kind == Kind::Node && finding.direction == Direction::Both => {
+            format!("{who} exchanges nothing with any other host, {lengths}")
+        }
+        Symptom::Silent => format!("{who}: no exchange succeeds, {lengths}"),
+        Symptom::Lossy => format!("{who}: {} of its cells fail or time out, elsewhere {}, {lengths}", own, elsewhere),
+        Symptom::Damaged => {
+            format!("{who}: payloads arrive damaged in {} of its cells, elsewhere in {}, {lengths}", own, elsewhere)
+        }
         Symptom::Noise => {
             format!("{who}: takes {ratio} times as long while others communicate (up to {extra} more), {lengths}")
         }
@@ -124,8 +154,23 @@ pub fn sentence(finding: &Finding) -> String {
     }
 }
 
+/// A share in percent, with a digit where it is small.
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        0.0 => "0 %".to_owned(),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// Whether a finding is about exchanges that fail, not about slow ones.
+fn is_failure(symptom: Symptom) -> bool {
+    matches!(symptom, Symptom::Silent | Symptom::Lossy | Symptom::Damaged)
+}
+
 fn who(finding: &Finding) -> String {
-    let is_plain = !matches!(finding.symptom, Symptom::Jitter | Symptom::Duplex | Symptom::Noise | Symptom::Silent);
+    let is_plain =
+        !is_failure(finding.symptom) && !matches!(finding.symptom, Symptom::Jitter | Symptom::Duplex | Symptom::Noise);
     let verb = match finding.direction {
         Direction::Both if is_plain => " sends and receives",
         Direction::Send if is_plain => " sends",
@@ -149,6 +194,7 @@ fn who(finding: &Finding) -> String {
                 if is_plain { group_verb(finding) } else { "" }
             )
         }
+        (Kind::Fabric, ..) => "the fabric, at no single place".to_owned(),
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
 }
@@ -174,6 +220,9 @@ fn lengths(finding: &Finding) -> String {
     let (first, last) = finding.lengths;
     let is_first = finding.curve.first().is_none_or(|at| at.is_meant);
     let is_last = finding.curve.last().is_none_or(|at| at.is_meant);
+    if finding.curve.is_empty() && first != last {
+        return format!("from {first} to {last} bytes");
+    }
     match (is_first, is_last) {
         _ if first == last => format!("at {first} bytes"),
         (true, true) => "at all lengths".to_owned(),
@@ -190,6 +239,7 @@ pub fn support(finding: &Finding) -> String {
         Kind::Rank => "lengths",
         _ => "pairs",
     };
+    let unit = if is_failure(finding.symptom) { "cells" } else { unit };
     let mut text = format!("{} of {} {unit} agree; ", finding.cells.slow, finding.cells.of);
     text += &confidence(finding.confidence);
     text += match finding.retest {
@@ -224,6 +274,12 @@ pub fn next_check(finding: &Finding) -> &'static str {
 /// What to look at where something of this kind is slow in this way.
 pub(super) fn usual_check(kind: Kind, symptom: Symptom, direction: Direction) -> &'static str {
     match (kind, symptom) {
+        (_, Symptom::Damaged) => "memory, card and cable: data arrive changed; take the host out of use",
+        (Kind::Group | Kind::Link, Symptom::Silent | Symptom::Lossy) => {
+            "cables, routes and partitions between these hosts; the MTU if only long messages fail"
+        }
+        (Kind::Fabric, Symptom::Silent | Symptom::Lossy) => "error counters of all ports; the subnet manager's log",
+        (_, Symptom::Lossy) => "error counters and link-down events of the host's port; its cable; the MTU of its path",
         (Kind::Group, Symptom::Latency) => "the switch of these hosts: its uplinks, firmware and routes to the others",
         (Kind::Group, _) => "the uplinks of these hosts' switch: error counters, speed, width, a missing cable",
         (Kind::Link, Symptom::Latency) => "the route between the two: a detour, one port or one inter-switch cable",
@@ -276,7 +332,7 @@ pub fn write_evidence(diagnosis: &Diagnosis, number: usize, out: &mut dyn Write)
     let finding = &diagnosis.findings[number];
     paragraph(out, &format!("{:<4}", id(number)), &sentence(finding))?;
     paragraph(out, "    ", &support(finding))?;
-    if finding.symptom == Symptom::Silent {
+    if finding.curve.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
@@ -367,6 +423,8 @@ struct FindingDocument {
     confidence: f64,
     cells: Cells,
     #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retest: Option<&'static str>,
     explanation: String,
     next_check: &'static str,
@@ -440,6 +498,7 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         extra_seconds: finding.extra_seconds,
         confidence: finding.confidence,
         cells: finding.cells.into(),
+        elsewhere: finding.elsewhere,
         retest: finding.retest.map(RetestVerdict::name),
         explanation: format!("{}; {}", sentence(finding), support(finding)),
         next_check: next_check(finding),

@@ -31,6 +31,9 @@ const OTHER_LINES: usize = 12;
 /// Samples of the colours in the legend.
 const SAMPLES: usize = 24;
 
+/// Stands for pairs of which payloads arrived damaged, whatever their times.
+const DAMAGED: &str = "!";
+
 const WHITE: Rgb = Rgb(255, 255, 255);
 
 /// How a cell is drawn.
@@ -146,6 +149,11 @@ impl Heatmap<'_> {
         let name = name(self.hosts, &ranks, layout.name_width);
         line.plain(&format!("{:>digits$} {name:<width$} ", ranks.start, width = layout.name_width));
         for (column, &block) in upper.iter().enumerate() {
+            if (first..=last).any(|row| self.blocks.damaged[row][column]) {
+                let columns = if layout.form == CellForm::Wide { 2 } else { 1 };
+                line.paint(&DAMAGED.repeat(columns), Some(WHITE), Some(colour::MISSING));
+                continue;
+            }
             match layout.form {
                 CellForm::Half => self.paint_two(&mut line, block, lower.map(|lower| lower[column])),
                 CellForm::Wide => self.paint_one(&mut line, layout, block, 2),
@@ -194,6 +202,12 @@ impl Heatmap<'_> {
             let reasons: Vec<_> = failed.iter().map(|(state, count)| format!("{} {count}", state.name())).collect();
             let count: usize = failed.iter().map(|(_, count)| count).sum();
             line.plain(&format!(" missing: {count} of {pairs} pairs ({})", reasons.join(", ")));
+            line.write(out)?;
+        }
+        if self.blocks.damaged_pairs > 0 {
+            let mut line = Line::new(layout.colours);
+            line.paint(&DAMAGED.repeat(2), Some(WHITE), Some(colour::MISSING));
+            line.plain(&format!(" payloads arrived damaged: {} of {pairs} pairs", self.blocks.damaged_pairs));
             line.write(out)?;
         }
         let mut line = Line::new(layout.colours);

@@ -9,9 +9,12 @@ use serde::Serialize;
 
 use super::{Table, amount};
 use crate::{
-    analysis::distribution::{Distribution, LEVELS},
-    record::{Header, MERGED, MIXED, Statistic},
-    units::{Bytes, Hosts, hostlist},
+    analysis::{
+        distribution::{Distribution, LEVELS},
+        tally::Tally,
+    },
+    record::{Header, MERGED, MIXED, State, Statistic},
+    units::{Bytes, Hosts, hostlist, shown},
 };
 
 /// What is said about a run.
@@ -25,6 +28,8 @@ pub struct Info<'a> {
     pub statistics: &'a [Statistic],
     /// What is unusual about its files.
     pub notices: &'a [String],
+    /// What became of the cells of all lengths.
+    pub tally: &'a Tally,
     /// The statistic of `table`.
     pub statistic: Statistic,
     /// Some or all of the lengths, ascending.
@@ -38,7 +43,7 @@ impl Info<'_> {
             writeln!(out, "{name:<10} {text}")?;
         }
         for notice in self.notices {
-            writeln!(out, "{:<10} {notice}", "notice")?;
+            writeln!(out, "{:<10} {}", "notice", shown(notice))?;
         }
         if !self.table.is_empty() {
             writeln!(out)?;
@@ -62,6 +67,7 @@ impl Info<'_> {
         lines.push(("hosts", format!("{}: {}", hosts.count(), hostlist::compress(hosts.names()))));
         lines.push(("ranks", format!("{}, {} per host", hosts.ranks(), ranks_per_host(hosts))));
         lines.push(("lengths", self.progress()));
+        lines.push(("cells", cells(self.tally)));
         let names = self.statistics.iter().map(|statistic| statistic.name()).collect::<Vec<_>>();
         lines.push(("statistics", names.join(", ")));
         let known = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
@@ -75,7 +81,8 @@ impl Info<'_> {
         lines.extend(known("mpi", &provenance.mpi_library));
         lines.extend(known("slurm job", &provenance.slurm_job_id));
         lines.extend(known("slurm list", &provenance.slurm_job_nodelist));
-        lines
+        // Some of it came from outside, and every item has one line.
+        lines.into_iter().map(|(name, text)| (name, shown(&text).into_owned())).collect()
     }
 
     /// `41 of 100 lengths: unfinished`.
@@ -95,11 +102,14 @@ impl Info<'_> {
         let pairs = ranks * ranks.saturating_sub(1);
         writeln!(out, "{} over {pairs} ordered pairs of ranks, the diagonal left out", self.statistic)?;
         let levels = ["min", "5 %", "25 %", "median", "75 %", "95 %", "max"];
-        let mut table = Table::new(["length"].into_iter().chain(levels).chain(["missing"]));
+        let losses = ["missing", "failed", "damaged"];
+        let losses = losses.into_iter().take(if self.tally.failed() + self.tally.damaged() > 0 { 3 } else { 1 });
+        let mut table = Table::new(["length"].into_iter().chain(levels).chain(losses.clone()));
         for distribution in self.table {
             let quantiles = distribution.quantiles.iter().map(|value| amount(self.statistic, *value));
-            let missing = distribution.missing.to_string();
-            table.push([distribution.length.to_string()].into_iter().chain(quantiles).chain([missing]));
+            let counts = [distribution.missing as u64, distribution.tally.failed(), distribution.tally.damaged()];
+            let counts = losses.clone().zip(counts).map(|(_, count)| count.to_string());
+            table.push([distribution.length.to_string()].into_iter().chain(quantiles).chain(counts));
         }
         table.write("  ", out)?;
         if self.table.len() < self.lengths.len() {
@@ -134,6 +144,7 @@ impl Info<'_> {
             lengths: self.lengths.iter().map(|length| length.0).collect(),
             lengths_planned: planned.iter().map(|length| length.0).collect(),
             statistics: self.statistics.iter().map(|statistic| statistic.name()).collect(),
+            cells: CellsDocument::of(self.tally),
             plan: plan.clone(),
             provenance: provenance.entries().into_iter().map(|(name, text)| (name, known(text))).collect(),
             notices: self.notices.to_vec(),
@@ -187,6 +198,40 @@ fn ranks_per_host(hosts: &Hosts) -> String {
     }
 }
 
+/// What became of cells: `480 measured, 30 timed out, 2 exchange failed; 12 left out by the schedule`.
+fn cells(tally: &Tally) -> String {
+    let lost = [State::TimedOut, State::Failed, State::Damaged].map(|state| (state, tally.of_state(state)));
+    let lost = lost.into_iter().filter(|(_, count)| *count > 0);
+    let lost: String = lost.map(|(state, count)| format!(", {count} {}", state.name().replace('_', " "))).collect();
+    let left_out = match tally.left_out() {
+        0 => String::new(),
+        count => format!("; {count} left out by the schedule"),
+    };
+    format!("{} measured{lost}{left_out}", tally.measured())
+}
+
+/// Numbers of cells of all lengths, without the diagonal.
+#[derive(Serialize)]
+struct CellsDocument {
+    measured: u64,
+    exchange_failed: u64,
+    timed_out: u64,
+    payload_damaged: u64,
+    not_scheduled: u64,
+}
+
+impl CellsDocument {
+    fn of(tally: &Tally) -> Self {
+        Self {
+            measured: tally.measured(),
+            exchange_failed: tally.of_state(State::Failed),
+            timed_out: tally.of_state(State::TimedOut),
+            payload_damaged: tally.damaged(),
+            not_scheduled: tally.left_out(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -204,6 +249,7 @@ struct Document {
     /// Bytes.
     lengths_planned: Vec<u64>,
     statistics: Vec<&'static str>,
+    cells: CellsDocument,
     plan: BTreeMap<String, String>,
     provenance: BTreeMap<&'static str, Option<String>>,
     notices: Vec<String>,
@@ -239,13 +285,15 @@ struct RowDocument {
     length: u64,
     pairs: usize,
     missing: usize,
+    failed: u64,
+    damaged: u64,
     /// `[level]`; NaN becomes null.
     quantiles: [f64; 7],
 }
 
 impl RowDocument {
     fn of(distribution: &Distribution) -> Self {
-        let Distribution { length, quantiles, present, missing } = *distribution;
-        Self { length: length.0, pairs: present, missing, quantiles }
+        let Distribution { length, quantiles, present, missing, ref tally } = *distribution;
+        Self { length: length.0, pairs: present, missing, failed: tally.failed(), damaged: tally.damaged(), quantiles }
     }
 }

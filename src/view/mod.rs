@@ -3,6 +3,7 @@
 //! Views compute nothing but layout: every number comes from [`crate::record`] or [`crate::analysis`]. They open no
 //! file and know no terminal beyond the width and the colours they are told.
 
+pub mod advice;
 pub mod bars;
 mod colour;
 pub mod comparison;

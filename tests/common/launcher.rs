@@ -27,7 +27,7 @@ pub use rustix::process::Signal;
 pub const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
 
 /// What a launcher that was told to end may take before it is killed: it has ranks to end itself.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// How often a running job is looked at.
 const POLL: Duration = Duration::from_millis(5);

@@ -4,5 +4,6 @@
 
 pub mod launcher;
 pub mod launchers;
+pub mod readme;
 pub mod simgrid;
 pub mod slurm;

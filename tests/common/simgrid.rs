@@ -1,6 +1,10 @@
-//! Starts simulations: `scripts/simgrid/run` with a time limit.
+//! Starts simulations: what `scripts/simgrid/run` builds and starts, with a time limit.
 
-use std::{path::Path, process::Command, sync::OnceLock};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
 
 use tempfile::TempDir;
 
@@ -21,19 +25,18 @@ pub struct Simulation {
 
 /// Runs network_test with `arguments` on the simulated `cluster`, both as they are typed.
 pub fn simulate(cluster: &str, arguments: &str) -> Simulation {
-    // Simulations that begin together wait for one build: it counts for none of them.
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let built = run(LIMIT_OF_BUILD).arg("--help").output().expect(STARTED);
-        assert!(built.status.success(), "scripts/simgrid/run --help: {built:?}");
-    });
+    let programs = programs();
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let output = run(LIMIT)
+    let output = limited(LIMIT, programs.join("simulated_cluster"))
+        .arg("--library")
+        .arg(programs.join("network_test_simulated.so"))
         .args(cluster.split_whitespace())
         .arg("--output")
         .arg(folder.path())
         .arg("--")
         .args(arguments.split_whitespace())
+        // Simulated links do not sleep.
+        .args(["--warmup-time", "0s"])
         .output()
         .expect(STARTED);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -44,9 +47,22 @@ pub fn simulate(cluster: &str, arguments: &str) -> Simulation {
 
 const STARTED: &str = "timeout, which comes with coreutils, can be started";
 
-/// The script, which ends after so many seconds.
-fn run(limit: &str) -> Command {
+/// Where the script leaves what it builds. It is asked once: simulations that begin together wait for one build, which
+/// counts for none of them.
+fn programs() -> &'static Path {
+    static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/simgrid/run");
+        let built = limited(LIMIT_OF_BUILD, script).arg("--help").output().expect(STARTED);
+        assert!(built.status.success(), "scripts/simgrid/run --help: {built:?}");
+        let target = Path::new(env!("CARGO_BIN_EXE_network_analyze")).parent().and_then(Path::parent);
+        target.expect("programs are in a folder of the target folder").join("simgrid/debug/examples")
+    })
+}
+
+/// The program, which ends after so many seconds.
+fn limited(limit: &str, program: impl AsRef<Path>) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=10", limit]).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/simgrid/run"));
+    command.args(["--kill-after=10", limit]).arg(program.as_ref());
     command
 }

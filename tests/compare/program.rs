@@ -96,7 +96,7 @@ impl Ended {
 fn a_regression_is_told_and_ends_with_1() {
     let base = day(&small(), 1, None);
     let new = day(&small(), 2, Some(Planted::Node(9, Direction::Receive, 1.2)));
-    let place = Place::with(&[("monday", &base), ("tuesday", &new)]);
+    let place = Place::with(&[("monday", &base), ("again", &base), ("tuesday", &new)]);
     let text = place.compare(&["monday", "tuesday"]).ends(exit::FINDINGS);
     golden::check("compare.txt", &text);
     assert!(text.starts_with("REGRESSION: node010 receives "), "{text}");
@@ -106,7 +106,8 @@ fn a_regression_is_told_and_ends_with_1() {
     // Less than was asked for is no regression.
     let text = place.compare(&["monday", "tuesday_median.nc", "--threshold", "40%"]).ends(exit::SUCCESS);
     assert!(text.starts_with("UNCHANGED: nothing differs by more than 40 % "), "{text}");
-    assert!(place.compare(&["monday", "monday"]).ends(exit::SUCCESS).starts_with("UNCHANGED"));
+    assert!(place.compare(&["monday", "again"]).ends(exit::SUCCESS).starts_with("UNCHANGED"));
+    place.compare(&["monday", "./monday_min.nc"]).fails(exit::USAGE, &["are the same run"]);
 }
 
 #[test]
@@ -184,10 +185,10 @@ fn runs_that_share_hardly_a_host_are_compared_by_class() {
         let base = part(&base, &ranks_of(&base, 0..10));
         let new = part(&new, &ranks_of(&new, shared..16));
         let place = Place::with(&[("old", &base), ("other", &new)]);
-        let text = place.compare(&["old", "other"]).ends(exit::SUCCESS);
+        let text = place.compare(&["old", "other"]).ends(exit::UNJUDGED);
         assert!(text.starts_with(&format!("INCOMPARABLE: {words}")), "{text}");
         assert!(text.contains("single hosts cannot be") && text.contains("pairs between hosts"), "{text}");
-        let document = place.compare(&["old", "other", "--format", "json"]).document(exit::SUCCESS);
+        let document = place.compare(&["old", "other", "--format", "json"]).document(exit::UNJUDGED);
         assert_eq!(document["verdict"], "incomparable");
         let rows = document["classes"]["rows"].as_array().unwrap();
         assert_eq!(rows.len(), 3);
@@ -210,6 +211,27 @@ fn a_host_that_was_plugged_in_elsewhere_is_told_as_moved() {
     assert!(from.len() >= 4 && from.iter().all(|host| machine.names[..8].contains(host)), "{from:?}");
     assert!(to.len() >= 7 && to.iter().all(|host| machine.names[8..].contains(host)), "{to:?}");
     assert!(place.compare(&["before", "after"]).ends(exit::SUCCESS).contains("moved: node004 was near "));
+}
+
+#[test]
+fn a_pair_that_worked_before_and_fails_is_a_regression() {
+    let base = day(&small(), 1, None);
+    let new = day(&small(), 2, None);
+    let mut cut = MemoryRun::with_statistics(new.header().clone(), new.statistics().to_vec());
+    for (index, length) in new.lengths().iter().enumerate() {
+        let mut cells = new.cells(index).to_vec();
+        cells[2 * new.ranks() + 5] = Cell::missing(State::TimedOut);
+        cut.push(*length, cells);
+    }
+    let place = Place::with(&[("base", &base), ("new", &cut)]);
+    let text = place.compare(&["base", "new"]).ends(exit::FINDINGS);
+    assert!(text.starts_with("REGRESSION: exchanges of 1 pair of hosts fail that worked before"), "{text}");
+    let document = place.compare(&["base", "new", "--format", "json"]).document(exit::FINDINGS);
+    assert_eq!((&document["verdict"], &document["failed_pairs"]), (&"regression".into(), &1.into()));
+    // It failed before as well: nothing has changed.
+    let place = Place::with(&[("base", &cut), ("new", &cut)]);
+    let text = place.compare(&["base", "new"]).ends(exit::SUCCESS);
+    assert!(text.starts_with("UNCHANGED"), "{text}");
 }
 
 #[test]
@@ -331,7 +353,13 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         header.plan.insert("timing".into(), "receive".into());
     });
     let unfinished = other(&|header| header.planned.push(Bytes(1 << 22)));
-    let place = Place::with(&[("base", &run), ("put", &put), ("receive", &receive), ("unfinished", &unfinished)]);
+    let place = Place::with(&[
+        ("base", &run),
+        ("new", &run),
+        ("put", &put),
+        ("receive", &receive),
+        ("unfinished", &unfinished),
+    ]);
     place.compare(&["base", "put"]).fails(exit::USAGE, &["one_to_one", "put", "same mode"]);
     place.compare(&["base", "receive"]).fails(exit::USAGE, &["transfer", "receive", "--timing"]);
     place
@@ -340,14 +368,14 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         .lines()
         .find(|line| line.contains("unfinished"))
         .unwrap();
-    place.compare(&["base", "base", "--statistic", "min"]).fails(exit::FILES, &["has no min", "median"]);
+    place.compare(&["base", "new", "--statistic", "min"]).fails(exit::FILES, &["has no min", "median"]);
     place.compare(&["base", "base", "--statistic", "measurements_amount"]).fails(exit::USAGE, &["no time"]);
     place.compare(&["base", "bsae"]).fails(exit::FILES, &["bsae", "`base` meant?"]);
     place.compare(&["base"]).fails(exit::USAGE, &["<NEW>"]);
     for (option, value) in
         [("--threshold", "0"), ("--threshold", "five"), ("--confidence", "1"), ("--statistic", "mean")]
     {
-        place.compare(&["base", "base", option, value]).fails(exit::USAGE, &[option, value]);
+        place.compare(&["base", "new", option, value]).fails(exit::USAGE, &[option, value]);
     }
     std::fs::write(place.0.path().join("broken_median.nc"), "CDF?").unwrap();
     place.compare(&["base", "broken"]).fails(exit::FILES, &["broken_median.nc"]);

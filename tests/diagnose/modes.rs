@@ -112,12 +112,12 @@ fn runs_of_different_hosts_are_refused() {
     let smaller = Machine::leaf_spine(8, 1, 1);
     let (one, two) = (run_of(&machine, &config(), Mode::OneToOne), run_of(&other, &config(), Mode::OneToOne));
     let three = run_of(&smaller, &config(), Mode::Put);
-    let place = Place::with(&[("monday", &one), ("tuesday", &two), ("small", &three)]);
+    let place = Place::with(&[("monday", &one), ("tuesday", &two), ("small", &three), ("again", &three)]);
     place.diagnose("monday tuesday").fails(exit::USAGE, &["same hosts", "node[001-016]", "spare1", "compare"]);
     place
         .diagnose("monday small_median.nc")
         .fails(exit::USAGE, &["one_to_one on node[001-016] (16 hosts)", "put on node[001-008] (8 hosts)"]);
-    place.diagnose("small small tuesday").fails(exit::USAGE, &["put on node[001-008]", "spare1"]);
+    place.diagnose("small again tuesday").fails(exit::USAGE, &["put on node[001-008]", "spare1"]);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_host_that_was_slow_for_a_while_is_reported() {
 
 #[test]
 fn a_measurement_of_disjoint_pairs_confirms_what_it_finds() {
-    let config = Config { schedule: Schedule::Disjoint, ..config() };
+    let config = Config { schedule: Schedule::Disjoint, retest: 10, ..config() };
     let link = Fault::Link { hosts: (2, 9), direction: Both, symptom: Slower(2.0) };
     let host = Fault::Host { host: 5, direction: Both, symptom: Slower(1.5) };
     for (fault, name) in [(link, "link node003 node010"), (host, "node node006")] {

@@ -15,7 +15,7 @@ use netmatrix::{
 use serde_json::json;
 
 use crate::{
-    bed::{Place, changed, config, diagnosed, is_near, named, only, run, run_of, shuffled},
+    bed::{Place, changed, config, diagnosed, findings, is_near, named, only, run, run_of, shuffled},
     lomonosov,
 };
 
@@ -24,13 +24,13 @@ use crate::{
 fn is_invalid(run: &MemoryRun, words: &[&str]) {
     let place = Place::with(&[("network", run)]);
     let document = place.diagnose("network --format json");
-    assert_eq!(document.code, i32::from(exit::FILES), "{}{}", document.stdout, document.stderr);
+    assert_eq!(document.code, i32::from(exit::UNJUDGED), "{}{}", document.stdout, document.stderr);
     let document: serde_json::Value = serde_json::from_str(&document.stdout).unwrap();
     assert_eq!((&document["verdict"], &document["findings"]), (&json!("invalid"), &json!([])));
     let [reason] = &document["invalid"].as_array().unwrap()[..] else { panic!("{document:#}") };
     let reason = reason.as_str().unwrap();
     let text = place.diagnose("network");
-    assert_eq!(text.code, i32::from(exit::FILES));
+    assert_eq!(text.code, i32::from(exit::UNJUDGED));
     let text = text.stdout;
     assert!(text.starts_with("INVALID: this measurement of "), "{text}");
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -80,19 +80,16 @@ fn what_scatters_too_much_is_not_judged() {
     is_invalid(&run(&machine), &["one_to_one: pairs scatter by ", "too noisy"]);
 }
 
+/// The bound of two clocks is at least the latency between them: short messages are always below it.
 #[test]
-fn clocks_that_were_off_are_told() {
+fn a_bound_above_the_value_is_no_disease() {
     let healthy = run(&shuffled(16, 1));
-    let off = |share: usize| {
-        changed(&healthy, |_, from, to, cell| {
-            if from != to && (from * 16 + to) % 10 < share {
-                *cell = Cell { state: State::ClockBound, clock_bound: Some(1e-3), ..*cell };
-            }
-        })
-    };
-    is_invalid(&off(5), &["one_to_one: in ", " % of the cells the clocks were off by more than the value"]);
-    // A few do not matter.
-    assert_eq!(diagnosed(&off(1), exit::SUCCESS)["verdict"], "healthy");
+    let loose = changed(&healthy, |_, from, to, cell| {
+        if from != to {
+            *cell = Cell { state: State::ClockBound, clock_bound: Some(1e-3), ..*cell };
+        }
+    });
+    assert_eq!(diagnosed(&loose, exit::SUCCESS)["verdict"], "healthy");
 }
 
 #[test]
@@ -135,7 +132,11 @@ fn cells_that_failed_do_not_hide_a_slow_host() {
             *cell = Cell::missing(State::TimedOut);
         }
     });
-    assert_eq!(named(only(&diagnosed(&holes, exit::FINDINGS))), "node node004 both bandwidth");
+    // What fails everywhere alike is at no single place, and said.
+    let document = diagnosed(&holes, exit::FINDINGS);
+    let mut all: Vec<_> = findings(&document).iter().map(named).collect();
+    all.sort_unstable();
+    assert_eq!(all, ["fabric  both lossy", "node node004 both bandwidth"]);
 }
 
 #[test]

@@ -15,16 +15,8 @@ const MOST_EXCEPTIONS: usize = 1 << 21;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) tolerance: Tolerance,
-    /// Values were decoded from an archive: nothing may be changed, and ranges stay as they are.
-    pub(super) exact: bool,
     /// Pairs of smaller classes keep their values.
     pub(super) min_cluster: usize,
-}
-
-impl Rule {
-    fn tolerance(self) -> Tolerance {
-        if self.exact { Tolerance::Relative(0.0) } else { self.tolerance }
-    }
 }
 
 /// Reads every matrix of the range once and hands over one part, or several where there are too many exceptions.
@@ -47,7 +39,7 @@ pub(super) fn draft(
             Drafting::new(without_small(classes, rule.min_cluster), length)
         });
         drafting.add(matrix.values(), rule);
-        if drafting.exceptions.len() > MOST_EXCEPTIONS && !rule.exact && length + 1 < range.end {
+        if drafting.exceptions.len() > MOST_EXCEPTIONS && length + 1 < range.end {
             emit(drafting.part())?;
         }
     }
@@ -108,7 +100,7 @@ impl Drafting {
 
     /// Takes the matrix of the next length.
     fn add(&mut self, matrix: &[f64], rule: Rule) {
-        let tolerance = rule.tolerance();
+        let tolerance = rule.tolerance;
         let middles: Vec<f64> = self.looks.iter().map(|cells| middle(cells, matrix)).collect();
         // Summing distances from the middle keeps the mean of equal values exact.
         let mut sums = vec![(0.0f64, 0u32); middles.len()];
@@ -123,7 +115,7 @@ impl Drafting {
             .iter()
             .zip(&sums)
             .map(|(middle, (sum, n))| if *n > 1 { middle + sum / f64::from(*n) } else { *middle })
-            .map(|mean| if rule.exact { mean } else { scale::round(mean, rule.tolerance) })
+            .map(|mean| scale::round(mean, rule.tolerance))
             .collect();
         for (cell, (&class, &value)) in self.classes.iter().zip(matrix).enumerate() {
             let decoded = if class == NO_SET { f64::NAN } else { means[class as usize] };

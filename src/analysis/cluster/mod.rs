@@ -29,10 +29,7 @@ mod survey;
 use std::ops::Range;
 
 use crate::{
-    record::{
-        About, BoxError, DECODED_RANGES, DECODED_REASON, DECODED_TOLERANCE, Header, Part, PartSink, Run, Statistic,
-        Tolerance,
-    },
+    record::{About, BoxError, Part, PartSink, Run, Statistic, Tolerance},
     units::Rank,
 };
 
@@ -65,9 +62,6 @@ const PATCHY: f64 = 0.02;
 
 /// Standard deviations of the noise of single cells that have to fit between a pair's level and the bound.
 const MARGIN: f64 = 2.5;
-
-/// In the features of decoded values sets may be closer together than the tolerance.
-const DECODED_FINER: f64 = 8.0;
 
 /// What a set is.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,8 +120,6 @@ struct Decisions {
     level: f64,
     /// Sets do not last: each range is one length, and sets are bins of values.
     bins: bool,
-    /// The values were decoded from an archive and stay as they are.
-    exact: bool,
 }
 
 /// Clusters one statistic of a run. `begin` is told what the archive is about (its order of ranks is not known yet) and
@@ -141,7 +133,7 @@ pub fn cluster<S: PartSink>(
     check(run, statistic, options)?;
     let decisions = decide(run, statistic, options)?;
     let about = About {
-        header: without_traces(run.header().clone()),
+        header: run.header().clone(),
         statistic,
         lengths: run.lengths().to_vec(),
         tolerance: decisions.tolerance,
@@ -150,7 +142,7 @@ pub fn cluster<S: PartSink>(
     };
     let mut sink = begin(about)?;
     let limits = Limits { max_exceptions: options.max_exceptions, min_cluster: options.min_cluster.max(1) };
-    let rule = Rule { tolerance: decisions.tolerance, exact: decisions.exact, min_cluster: limits.min_cluster };
+    let rule = Rule { tolerance: decisions.tolerance, min_cluster: limits.min_cluster };
     let mut alike = Alike::new(run.ranks());
     let mut emit = |draft: Part| {
         let part = encode::encode(&draft, limits);
@@ -185,9 +177,6 @@ fn check(run: &dyn Run, statistic: Statistic, options: &Options) -> Result<(), E
 
 /// Tolerance and ranges.
 fn decide(run: &dyn Run, statistic: Statistic, options: &Options) -> Result<Decisions, Error> {
-    if let Some(decisions) = decided_before(run, options) {
-        return Ok(decisions);
-    }
     let relative = !matches!(options.tolerance, Some(Tolerance::Absolute(_)));
     let survey = survey::survey(run, statistic, relative)?;
     let (tolerance, reason) = match options.tolerance {
@@ -208,37 +197,7 @@ fn decide(run: &dyn Run, statistic: Statistic, options: &Options) -> Result<Deci
         };
         ranges::find(&lengths, &survey.curves, unit, options.min_range.unwrap_or(MIN_RANGE), max_ranges)
     };
-    Ok(Decisions { tolerance, reason, ranges, noise, level: survey.level, bins, exact: false })
-}
-
-/// The decisions of the archive that the run was decoded from. They hold unless a coarser tolerance is asked for:
-/// errors of a second reduction would come on top of those of the first.
-fn decided_before(run: &dyn Run, options: &Options) -> Option<Decisions> {
-    let header = run.header();
-    let tolerance: Tolerance = header.item(DECODED_TOLERANCE)?.parse().ok()?;
-    let starts: Option<Vec<usize>> = header.item(DECODED_RANGES)?.split(',').map(|start| start.parse().ok()).collect();
-    let mut starts = starts?;
-    let kept = match (options.tolerance, tolerance) {
-        (None, _) => true,
-        (Some(Tolerance::Relative(asked)), Tolerance::Relative(kept))
-        | (Some(Tolerance::Absolute(asked)), Tolerance::Absolute(kept)) => asked <= kept,
-        _ => false,
-    };
-    starts.push(run.lengths().len());
-    if !kept || starts[0] != 0 || !starts.is_sorted_by(|a, b| a < b) {
-        return None;
-    }
-    let ranges = starts.windows(2).map(|bounds| bounds[0]..bounds[1]).collect();
-    let reason = header.item(DECODED_REASON).unwrap_or("of the archive that the values were decoded from").to_owned();
-    Some(Decisions { tolerance, reason, ranges, noise: 0.0, level: 1.0, bins: false, exact: true })
-}
-
-/// Without the items that say that the run was decoded.
-fn without_traces(mut header: Header) -> Header {
-    for item in [DECODED_TOLERANCE, DECODED_RANGES, DECODED_REASON] {
-        header.plan.remove(item);
-    }
-    header
+    Ok(Decisions { tolerance, reason, ranges, noise, level: survey.level, bins })
 }
 
 /// Standard deviation of single cells' noise, in tolerances.
@@ -284,12 +243,10 @@ fn classes_of(
     range: &Range<usize>,
     decisions: &Decisions,
 ) -> Result<Vec<u32>, Error> {
-    if decisions.bins || (decisions.exact && range.len() == 1) {
-        let tolerance = if decisions.exact { Tolerance::Relative(0.0) } else { decisions.tolerance };
-        return Ok(bins::bins(&run.matrix(statistic, range.start)?, tolerance));
+    if decisions.bins {
+        return Ok(bins::bins(&run.matrix(statistic, range.start)?, decisions.tolerance));
     }
     let scale = Scale::new(decisions.tolerance, decisions.level);
-    let scale = if decisions.exact { scale.finer(DECODED_FINER) } else { scale };
     let features = Features::read(run, statistic, range, scale)?;
     // Noise that averaging over a segment has taken away from the features is still in the cells.
     let averaged = (range.len() / features.segments).max(1) as f64;

@@ -25,11 +25,6 @@ impl Scale {
         }
     }
 
-    /// The same axis with units that are this many times as small.
-    pub(super) fn finer(self, times: f64) -> Self {
-        Self { factor: self.factor * times, ..self }
-    }
-
     /// NaN for values that have no place on the axis: missing, infinite, and not positive where it is logarithmic.
     pub(super) fn of(self, value: f64) -> f64 {
         if !value.is_finite() || (self.logarithmic && value <= 0.0) {

@@ -176,6 +176,8 @@ pub struct Comparison {
     pub lengths: Vec<JoinedLength>,
     /// Hosts of both runs, in the order of the base run.
     pub shared: Vec<String>,
+    /// Ordered pairs of hosts of which an exchange fails in the new run, and none failed in the base run.
+    pub failed_pairs: usize,
     /// Hosts of the new run only.
     pub new_hosts: Vec<String>,
     /// Hosts of the base run only.

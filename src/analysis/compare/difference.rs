@@ -80,6 +80,38 @@ pub(super) fn has_failed(run: &dyn Run, host: usize) -> Result<bool, BoxError> {
     Ok(false)
 }
 
+/// Ordered pairs of hosts of which an exchange failed, `[host * hosts + host]` by the run's numbers, at one length.
+fn failed_pairs(run: &dyn Run, length: usize) -> Result<Vec<bool>, BoxError> {
+    let (hosts, ranks) = (&run.header().hosts, run.ranks());
+    let mut states = vec![State::Measured; ranks];
+    let mut failed = vec![false; hosts.count() * hosts.count()];
+    for row in 0..ranks {
+        run.read_states(length, row..row + 1, &mut states)?;
+        for (column, state) in states.iter().enumerate() {
+            let pair = hosts.host_of(row) * hosts.count() + hosts.host_of(column);
+            failed[pair] |= matches!(state, State::Failed | State::TimedOut);
+        }
+    }
+    Ok(failed)
+}
+
+/// Number of ordered pairs of hosts of which an exchange fails in the new run at a length at which none failed in the
+/// base run.
+pub(super) fn newly_failed(base: &dyn Run, new: &dyn Run, joined: &Joined) -> Result<usize, BoxError> {
+    let shared = joined.shared.len();
+    let mut fails = vec![false; shared * shared];
+    for length in &joined.lengths {
+        let (before, now) = (failed_pairs(base, length.index.0)?, failed_pairs(new, length.index.1)?);
+        let (of_base, of_new) = (base.header().hosts.count(), new.header().hosts.count());
+        for (pair, fails) in fails.iter_mut().enumerate() {
+            let (i, j) = (pair / shared, pair % shared);
+            let failed_before = before[joined.in_base[i] * of_base + joined.in_base[j]];
+            *fails |= now[joined.in_new[i] * of_new + joined.in_new[j]] && !failed_before;
+        }
+    }
+    Ok(fails.into_iter().filter(|fails| *fails).count())
+}
+
 /// Some hosts and some lengths of a run, by number, in this order.
 fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
     let mut selected = folded.of_hosts(hosts);

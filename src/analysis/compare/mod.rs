@@ -89,6 +89,7 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
         verdict: Verdict::Incomparable,
         lengths: joined.lengths.clone(),
         shared: joined.shared.clone(),
+        failed_pairs: difference::newly_failed(base, new, &joined)?,
         new_hosts: joined.new.clone(),
         lost_hosts: joined.lost.clone(),
         moved: Vec::new(),
@@ -103,6 +104,10 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
             let (_, least_pairs) = difference.pairs();
             Comparing { base, new, joined: &joined, settings, difference, least_pairs }.fill(&mut comparison)?;
         }
+    }
+    // What worked and fails is worse than whatever became faster, and no absence.
+    if comparison.failed_pairs > 0 {
+        comparison.verdict = Verdict::Regression;
     }
     Ok(comparison)
 }

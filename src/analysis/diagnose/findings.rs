@@ -76,6 +76,8 @@ pub struct Finding {
     pub confidence: f64,
     /// Cells that agree.
     pub cells: Agreement,
+    /// Of exchanges that fail or damage payloads: the share of them elsewhere.
+    pub elsewhere: Option<f64>,
     /// What pairs that were measured again say; `None` where there are none of them.
     pub retest: Option<RetestVerdict>,
     /// At every length.
@@ -147,6 +149,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspic
         extra_seconds,
         confidence: 1.0 - suspicion.doubt,
         cells: judgement.agreement(suspicion),
+        elsewhere: None,
         retest: None,
         curve,
     }
@@ -223,6 +226,7 @@ mod tests {
             extra_seconds: 1e-6,
             confidence: 0.999,
             cells: Agreement { slow: 10, of: 10 },
+            elsewhere: None,
             retest: None,
             curve: vec![],
         }

@@ -27,6 +27,7 @@ pub mod accuse;
 mod bands;
 mod contrast;
 pub mod evidence;
+mod failed;
 mod findings;
 pub mod folded;
 pub mod judgement;
@@ -42,7 +43,6 @@ mod retests;
 mod routes;
 mod sample;
 mod scatter;
-mod silent;
 mod split;
 mod structure;
 mod uplinks;
@@ -58,10 +58,10 @@ use accuse::Floors;
 use folded::Folded;
 use scatter::Panel;
 
-use super::groups;
+use super::{directed::Directed, groups};
 use crate::{
     plan::Mode,
-    record::{BoxError, Run, State, Statistic},
+    record::{BoxError, Run, Statistic},
     stats::median_of,
     units::{Bytes, counted, hostlist},
 };
@@ -141,6 +141,10 @@ pub enum Symptom {
     Noise,
     /// No exchange succeeds.
     Silent,
+    /// A share of the exchanges fails or times out.
+    Lossy,
+    /// Payloads arrive changed.
+    Damaged,
 }
 
 impl Symptom {
@@ -153,6 +157,8 @@ impl Symptom {
             Self::Duplex => "duplex",
             Self::Noise => "noise",
             Self::Silent => "silent",
+            Self::Lossy => "lossy",
+            Self::Damaged => "damaged",
         }
     }
 }
@@ -215,10 +221,6 @@ impl Diagnosis {
 /// Fewest hosts that can be compared: of three, nobody could say which one is different.
 const LEAST_HOSTS: usize = 4;
 
-/// Share of cells whose clocks were too far off for their value, beyond which a run on synchronised clocks is not
-/// judged.
-const MOST_CLOCK_BOUND: f64 = 0.2;
-
 /// Noise beyond which a run is too disturbed to be judged.
 const MOST_NOISE: f64 = 0.35;
 
@@ -237,6 +239,8 @@ pub enum DiagnoseError {
 
 /// Judges runs of the same hosts together.
 pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxError> {
+    let directed: Vec<_> = runs.iter().map(|run| Directed::new(*run)).collect();
+    let runs: &[&dyn Run] = &directed.iter().map(|run| run as &dyn Run).collect::<Vec<_>>();
     runs.iter().try_for_each(|run| same_hosts(runs[0], *run))?;
     let names = runs[0].header().hosts.names().to_vec();
     let mut diagnosis = Diagnosis {
@@ -291,26 +295,13 @@ fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {
 
 /// Why a run cannot be judged at all.
 fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
-    let (mode, hosts, ranks) = (run.header().mode, run.header().hosts.count(), run.ranks());
+    let (mode, hosts) = (run.header().mode, run.header().hosts.count());
     if run.lengths().is_empty() {
         return Ok(Some(format!("{mode}: no message length is finished yet")));
     }
     if hosts < LEAST_HOSTS {
         let hosts = counted(hosts, "host");
         return Ok(Some(format!("{mode}: {hosts}; it takes {LEAST_HOSTS} to say which one is different")));
-    }
-    if run.header().item("timing") == Some("clock") {
-        let mut states = vec![State::Measured; ranks * ranks];
-        let (mut bound, mut cells) = (0, 0);
-        for index in 0..run.lengths().len() {
-            run.read_states(index, 0..ranks, &mut states)?;
-            bound += states.iter().filter(|state| **state == State::ClockBound).count();
-            cells += states.len();
-        }
-        if bound as f64 > MOST_CLOCK_BOUND * cells as f64 {
-            let share = 100 * bound / cells.max(1);
-            return Ok(Some(format!("{mode}: in {share} % of the cells the clocks were off by more than the value")));
-        }
     }
     Ok(None)
 }
@@ -338,7 +329,6 @@ fn judge_run(
     let mode = run.header().mode;
     let is_left_out = ranks::judge(run, confidence, diagnosis)?;
     let (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
-    diagnosis.findings.extend(silent::find(run, &folded)?);
     let (hosts, measured) = (folded.hosts(), folded.measured());
     // Taking a run apart needs the room that its pairs have.
     let times = if is_twin { folded.clone() } else { folded.without_pairs() };
@@ -359,6 +349,7 @@ fn judge_run(
     }
     let group = judgement.fit.group.clone();
     drop(judgement);
+    diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
     let judge = |Panel { hosts, folded }: Panel| {
         let levels = folded.without_pairs();

@@ -162,7 +162,10 @@ fn a_run_and_its_copy_are_refused() {
 
 #[test]
 fn items_that_agree_are_kept_and_others_are_mixed() {
-    let a = run_on(&["a", "b", "c"], |config| config.warmup = 7);
+    let a = run_on(&["a", "b", "c"], |config| {
+        config.warmup = 7;
+        config.retest = 1;
+    });
     let b = run_on(&["c", "d", "e"], |config| {
         config.warmup = 7;
         config.schedule = Schedule::Disjoint;
@@ -172,7 +175,7 @@ fn items_that_agree_are_kept_and_others_are_mixed() {
     let both = merged(&[("a", &a), ("b", &b)]).unwrap();
     let header = both.header();
     let item = |name| header.item(name).unwrap();
-    assert_eq!((item("warmup"), item("schedule"), item("noise_processes"), item("retest")), ("7", MIXED, MIXED, "2"));
+    assert_eq!((item("warmup"), item("schedule"), item("noise_processes"), item("retest")), ("7", MIXED, MIXED, "3"));
     assert_eq!(header.noise.processes, 0, "the mode has no noise");
     assert_eq!(item(MERGED), "on a+b+c on c+d+e");
     assert_eq!((header.provenance.command.as_str(), header.provenance.created.as_str()), ("merge", "now"));

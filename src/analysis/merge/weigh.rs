@@ -19,7 +19,8 @@ use crate::{
 pub(super) struct Weighed(Option<Cell>);
 
 /// States of cells with values, from the one that says least against them on.
-const WORSE: [State; 5] = [State::Precise, State::Measured, State::Imprecise, State::ClockBound, State::Damaged];
+const WORSE: [State; 6] =
+    [State::Precise, State::Measured, State::Imprecise, State::CoarseClock, State::ClockBound, State::Damaged];
 
 /// Whether a cell has no value.
 pub(super) fn is_missing(cell: &Cell) -> bool {

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::units::{Hosts, hostlist};
+use crate::units::{Hosts, hostlist, shown};
 
 /// Hosts that share a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,6 +54,9 @@ pub enum TopologyError {
     /// A switch hangs on itself.
     #[error("switch `{0}` hangs on itself, directly or through others: correct its Switches=")]
     Circle(String),
+    /// What is one thing is written down as two.
+    #[error("{0}")]
+    Contradiction(String),
     /// No switch has a host of the run.
     #[error("no host of the run is on any of its switches: the run's hosts are {0}; are names spelled as there?")]
     Strangers(String),
@@ -69,7 +72,11 @@ impl Topology {
         let levels =
             if dot::is_graph(text) { graph::levels(&dot::parse(text)?, &names) } else { slurm::levels(text, &names)? };
         let strangers = || TopologyError::Strangers(hostlist::compress(hosts.names()));
-        covering(levels, hosts).ok_or_else(strangers)
+        let mut topology = covering(levels, hosts).ok_or_else(strangers)?;
+        for group in topology.levels.iter_mut().flatten() {
+            group.name = shown(&group.name).into_owned();
+        }
+        Ok(topology)
     }
 
     /// The innermost groups as parts without common hosts, but for hosts that the file does not place: hosts that are

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use netmatrix::{
     analysis::cluster::{self, Error, Options, regions},
     exit,
-    record::{BoxError, Clustered, PartSink, Run, Statistic, Tolerance},
+    record::{BoxError, Clustered, DECODED_TOLERANCE, PartSink, Run, Statistic, Tolerance},
     store,
     view::regions::Regions,
 };
@@ -71,6 +71,13 @@ impl Cluster {
         }
         let input = Input::open(&self.run)?;
         input.require(self.statistic)?;
+        if let Some(tolerance) = input.run.header().item(DECODED_TOLERANCE) {
+            let path = self.run.display();
+            return Err(Failure::files(format!(
+                "`{path}` was expanded from an archive, with errors up to {tolerance}: keep that archive, or cluster the \
+                 original run; errors of a second archive would come on top"
+            )));
+        }
         let options = Options {
             tolerance: self.tolerance,
             max_exceptions: self.max_exceptions,
@@ -106,18 +113,19 @@ impl Cluster {
 
     /// Writes the archive, and says what came of it.
     fn archive(&self, run: &dyn Run, options: &Options, output: &Path) -> Result<(), Failure> {
+        let inputs = [self.run.as_path()];
+        let file = output::begin(output, self.force, &inputs)?;
         let matrices = 8.0 * (run.ranks() * run.ranks() * run.lengths().len()) as f64;
         let begin = |about| -> Result<Counted, BoxError> {
-            Ok(Counted { writer: store::create_archive(output, about, self.force)?, ranges: 0, exceptions: 0 })
+            Ok(Counted { writer: store::ArchiveWriter::new(about)?, ranges: 0, exceptions: 0 })
         };
         let clustered = cluster::cluster(run, self.statistic, options, begin);
         let (counted, order) = clustered.map_err(|error| failure(error, &self.run))?;
         let Counted { writer, ranges, exceptions } = counted;
         let (tolerance, reason) = (writer.about().tolerance.describe(), writer.about().reason.clone());
-        writer.close(&order).map_err(Failure::files)?;
-        let bytes = std::fs::metadata(output).map(|file| file.len()).unwrap_or(0);
+        let bytes = output::finish(file, |out| Ok(writer.finish(&order, out)?))?;
         output::note(&format!("tolerance {tolerance}: {reason}"));
-        // The frame of an archive alone takes some 20 KiB: more than small matrices do.
+        // The frame of an archive alone takes some KiB: more than small matrices do.
         let times = matrices / bytes.max(1) as f64;
         let size = if times < 1.0 {
             format!("larger than the {matrices} bytes of the matrices")

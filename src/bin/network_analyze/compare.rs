@@ -11,7 +11,7 @@ use netmatrix::{
 
 use super::{
     failure::{Failure, Outcome},
-    input::Input,
+    input::{Input, refuse_twice},
     output::{self, Format},
 };
 
@@ -58,6 +58,7 @@ impl Compare {
         if self.statistic == Statistic::MeasurementsAmount {
             return Err(Failure::usage(format!("{} is no time: choose another --statistic", self.statistic)));
         }
+        refuse_twice(&[&self.base, &self.new])?;
         let open = |path| -> Result<Input, Failure> {
             let input = Input::open_quietly(path)?;
             input.require(self.statistic)?;
@@ -84,7 +85,11 @@ impl Compare {
             Format::Text => output::print(|out| view.write(out))?,
             Format::Json => output::print_json(&view.document())?,
         }
-        Ok(if comparison.verdict == Verdict::Regression { exit::FINDINGS } else { exit::SUCCESS })
+        Ok(match comparison.verdict {
+            Verdict::Regression => exit::FINDINGS,
+            Verdict::Incomparable => exit::UNJUDGED,
+            _ => exit::SUCCESS,
+        })
     }
 }
 

@@ -1,10 +1,6 @@
 //! `convert`: a run from one form into another.
 
-use std::{
-    ffi::OsStr,
-    io::{self, BufWriter, Write},
-    path::PathBuf,
-};
+use std::{ffi::OsStr, io::Write, path::PathBuf};
 
 use netmatrix::{
     exit,
@@ -15,7 +11,7 @@ use netmatrix::{
 use super::{
     failure::{Failure, Outcome},
     input::{FileFormat, Input},
-    output::{self, Pipe},
+    output,
 };
 
 /// Convert a run between NetCDF, text and CSV, both ways
@@ -44,18 +40,16 @@ impl Convert {
         let format = self.format(is_stdout)?;
         let input = Input::open(&self.run)?;
         match format {
-            FileFormat::Netcdf if is_stdout => {
-                return Err(Failure::usage("NetCDF is a set of files: give their prefix instead of -"));
+            FileFormat::Netcdf | FileFormat::NetcdfOne if is_stdout => {
+                return Err(Failure::usage("NetCDF is written to files: give their prefix instead of -"));
             }
-            FileFormat::Netcdf => {
-                store::write_run(&*input.run, &self.output, self.force).map_err(Failure::files)?;
-            }
+            FileFormat::Netcdf => output::write_set(&*input.run, &self.output, self.force, &[&self.run])?,
             FileFormat::Text | FileFormat::Csv if is_stdout => {
-                let mut pipe = Pipe::new(io::stdout().lock());
-                write(&*input.run, format, &mut pipe).map_err(|error| pipe.failure(error, "standard output"))?;
+                output::print_any(|out| write(&*input.run, format, out))?;
             }
-            FileFormat::Text | FileFormat::Csv => {
-                output::write_file(&self.output, self.force, |out| write(&*input.run, format, out))?;
+            FileFormat::Text | FileFormat::Csv | FileFormat::NetcdfOne => {
+                let output = output::begin(&self.output, self.force, &[&self.run])?;
+                output::finish(output, |out| write(&*input.run, format, out))?;
             }
         }
         Ok(exit::SUCCESS)
@@ -90,10 +84,9 @@ impl Convert {
 }
 
 fn write(run: &dyn Run, format: FileFormat, out: &mut dyn Write) -> Result<(), BoxError> {
-    let mut out = BufWriter::new(out);
     match format {
-        FileFormat::Csv => store::csv::write(run, &mut out)?,
-        _ => store::text::write(run, &mut out)?,
+        FileFormat::Csv => store::csv::write(run, out),
+        FileFormat::NetcdfOne => store::write_one(run, out),
+        _ => store::text::write(run, out),
     }
-    Ok(out.flush()?)
 }

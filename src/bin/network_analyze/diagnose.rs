@@ -1,6 +1,6 @@
 //! `diagnose`: what is slow, and who is to blame?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use netmatrix::{
     analysis::diagnose::{self, DiagnoseError, Diagnosis, Options},
@@ -8,10 +8,11 @@ use netmatrix::{
     record::{Run, Statistic},
     view,
 };
+use serde::Serialize;
 
 use super::{
     failure::{Failure, Outcome},
-    input::Input,
+    input::{Input, refuse_twice},
     output::{self, Format},
     topology_file::{TopologyFile, group_of_host},
 };
@@ -22,8 +23,8 @@ pub const CONFIDENCE: f64 = 0.99;
 /// Name the hosts, links, groups and ranks that are slower than their peers
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 healthy, 1 findings, 2 wrong command line, 3 unusable input or a measurement that\n\
-    cannot be judged, 4 internal fault."
+    after_help = "Exit codes: 0 healthy, 1 findings, 2 wrong command line, 3 unusable input, 4 internal fault,\n\
+    5 a measurement that cannot be judged."
 )]
 pub struct Diagnose {
     /// Prefixes of result sets of the same hosts in different modes, any file of each, or .txt or .csv files
@@ -64,6 +65,7 @@ impl Diagnose {
             return Err(Failure::usage(format!("--confidence {value}: give a probability from 0.5 to below 1")));
         }
         let file = self.topology.as_deref().map(TopologyFile::open).transpose()?;
+        refuse_twice(&self.runs)?;
         let inputs: Vec<Input> = self.runs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
         inputs.iter().try_for_each(|input| input.require(Statistic::Median))?;
         let runs: Vec<&dyn Run> = inputs.iter().map(|input| &*input.run).collect();
@@ -72,12 +74,13 @@ impl Diagnose {
         let diagnosis = judge(&runs, self.confidence, groups)?;
         let explained = self.explain.as_deref().map(|name| number(&diagnosis, name)).transpose()?;
         if let Some(path) = &self.json {
-            let document = view::diagnosis::document(&diagnosis);
-            let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
-            output::write_file(path, self.force, |out| Ok(writeln!(out, "{text}")?))?;
+            let document = document(&diagnosis, &inputs.iter().collect::<Vec<_>>());
+            let text = output::json(&document)?;
+            let read: Vec<&Path> = self.runs.iter().chain(&self.topology).map(PathBuf::as_path).collect();
+            output::finish(output::begin(path, self.force, &read)?, |out| Ok(writeln!(out, "{text}")?))?;
         }
         match (self.format, explained) {
-            (Format::Json, _) => output::print_json(&view::diagnosis::document(&diagnosis))?,
+            (Format::Json, _) => output::print_json(&document(&diagnosis, &inputs.iter().collect::<Vec<_>>()))?,
             (Format::Text, None) => output::print(|out| view::diagnosis::write(&diagnosis, out))?,
             (Format::Text, Some(number)) => {
                 output::print(|out| view::diagnosis::write_evidence(&diagnosis, number, out))?;
@@ -86,9 +89,39 @@ impl Diagnose {
         Ok(match diagnosis.verdict() {
             "healthy" => exit::SUCCESS,
             "findings" => exit::FINDINGS,
-            _ => exit::FILES,
+            _ => exit::UNJUDGED,
         })
     }
+}
+
+/// A diagnosis, and which runs it is about.
+#[derive(Serialize)]
+struct Named {
+    #[serde(flatten)]
+    document: view::diagnosis::Document,
+    judged: Vec<Judged>,
+}
+
+/// A run as it was named, and where it comes from; null: not known.
+#[derive(Serialize)]
+struct Judged {
+    path: String,
+    created: Option<String>,
+    program_version: Option<String>,
+}
+
+/// The document of a diagnosis, which says which runs were judged.
+pub fn document(diagnosis: &Diagnosis, inputs: &[&Input]) -> impl Serialize + use<> {
+    let judged = |input: &&Input| {
+        let provenance = &input.run.header().provenance;
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Judged {
+            path: input.path.display().to_string(),
+            created: known(&provenance.created),
+            program_version: known(&provenance.program_version),
+        }
+    };
+    Named { document: view::diagnosis::document(diagnosis), judged: inputs.iter().map(judged).collect() }
 }
 
 /// Judges runs of the same hosts together. `groups`: of every host, `[host]`, where somebody knows them.

@@ -5,14 +5,10 @@ use std::path::PathBuf;
 use netmatrix::{
     exit,
     record::{About, BoxError, Clustered, Header, Run, Statistic},
-    store,
     units::Bytes,
 };
 
-use super::{
-    failure::{Failure, Outcome},
-    input::Input,
-};
+use super::{failure::Outcome, input::Input, output};
 
 /// Turn an archive of `cluster` back into a result set, within the archive's tolerance of the original
 #[derive(clap::Args)]
@@ -34,7 +30,7 @@ impl Expand {
     pub fn run(self) -> Outcome {
         let archive = Input::open_archive(&self.archive)?;
         let decoded = Decoded { header: archive.decoded_header(), archive };
-        store::write_run(&decoded, &self.output, self.force).map_err(Failure::files)?;
+        output::write_set(&decoded, &self.output, self.force, &[&self.archive])?;
         Ok(exit::SUCCESS)
     }
 }

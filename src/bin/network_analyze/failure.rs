@@ -9,6 +9,8 @@ use std::{
 
 use netmatrix::{exit, record::BoxError};
 
+use super::output;
+
 /// The exit code of a subcommand that did its work, or why it could not.
 pub type Outcome = Result<u8, Failure>;
 
@@ -57,8 +59,7 @@ impl Failure {
             Self::Files(error) => (exit::FILES, error),
             Self::Internal(error) => (exit::INTERNAL, error),
         };
-        // Whoever closed standard error does not want to know.
-        let _ = write!(io::stderr(), "{}", chain(error));
+        output::say(&chain(error));
         code
     }
 }

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use netmatrix::{
-    analysis::distribution::{self, Distribution},
+    analysis::{
+        distribution::{self, Distribution},
+        tally::Tally,
+    },
     exit,
     record::Statistic,
     view,
@@ -51,6 +54,7 @@ impl Info {
             header: run.header(),
             lengths: run.lengths(),
             statistics: run.statistics(),
+            tally: &Tally::of(run).map_err(Failure::files)?,
             notices: &input.notices,
             statistic: self.statistic,
             table: &table.map_err(Failure::files)?,

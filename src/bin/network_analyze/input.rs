@@ -7,7 +7,7 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     fs::File,
-    io::{self, BufReader},
+    io::{BufReader, Read},
     path::{Path, PathBuf},
 };
 
@@ -15,11 +15,11 @@ use anyhow::anyhow;
 
 use netmatrix::{
     record::{Clustered, MemoryRun, Run, Statistic},
-    store::{self, StoreError},
+    store::{self, FileIds, StoreError},
     units::Bytes,
 };
 
-use super::{failure::Failure, output};
+use super::{failure::Failure, memory, output};
 
 /// How a run is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -30,6 +30,8 @@ pub enum FileFormat {
     Csv,
     /// The set of NetCDF files that network_test writes
     Netcdf,
+    /// All statistics in one NetCDF file with labelled axes, for xarray, R or Julia; it is written only
+    NetcdfOne,
 }
 
 impl FileFormat {
@@ -78,13 +80,16 @@ impl Input {
         let opened: Result<(Box<dyn Run>, _), _> = match FileFormat::of(path) {
             FileFormat::Text => whole(store::text::read(reader(path)?, path)),
             FileFormat::Csv => whole(store::csv::read(reader(path)?, path)),
-            FileFormat::Netcdf => store::open(path).map(|set| {
+            FileFormat::Netcdf | FileFormat::NetcdfOne => store::open(path).map(|set| {
                 let notices = set.notices().to_vec();
                 (Box::new(set) as _, notices)
             }),
         };
         match opened {
-            Ok((run, notices)) => Ok(Self { path: path.to_owned(), run, notices }),
+            Ok((run, notices)) => {
+                memory::check(path, run.ranks())?;
+                Ok(Self { path: path.to_owned(), run, notices })
+            }
             Err(error) => Err(explained(error, path)),
         }
     }
@@ -136,16 +141,39 @@ impl Input {
 
 /// Opens a file that is read from its beginning to its end.
 fn reader(path: &Path) -> Result<BufReader<File>, Failure> {
-    match File::open(path) {
-        Ok(file) => Ok(BufReader::new(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(explained(StoreError::NotFound { path: path.to_owned() }, path))
-        }
-        Err(error) => {
-            let error = anyhow::Error::new(error).context(format!("cannot read `{}`", path.display()));
-            Err(Failure::Files(error))
+    store::open_file(path).map(BufReader::new).map_err(|error| explained(error, path))
+}
+
+/// Most bytes of a text that is read as a whole: topology files of the largest machines take some of them.
+const MOST_TEXT: u64 = 1 << 28;
+
+/// Reads a text that is no run.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    let cannot = |what: String| Failure::files(format!("cannot read `{}`: {what}", path.display()));
+    let file = store::open_file(path).map_err(|error| match error {
+        StoreError::NotFound { .. } => cannot("there is no such file".to_owned()),
+        other => Failure::files(other),
+    })?;
+    let mut bytes = Vec::new();
+    file.take(MOST_TEXT + 1).read_to_end(&mut bytes).map_err(|error| cannot(error.to_string()))?;
+    if bytes.len() as u64 > MOST_TEXT {
+        return Err(cannot(format!("it has more than {MOST_TEXT} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| cannot("it is no text (UTF-8)".to_owned()))
+}
+
+/// Refuses a run that is named twice, whatever its names are: it would count twice, or be compared with itself.
+pub fn refuse_twice(paths: &[impl AsRef<Path>]) -> Result<(), Failure> {
+    let ids: Vec<FileIds> = paths.iter().map(|path| FileIds::of(path.as_ref())).collect();
+    for (number, own) in ids.iter().enumerate() {
+        if let Some(first) = ids[..number].iter().position(|other| other.meet(own)) {
+            let [first, again] = [first, number].map(|number| paths[number].as_ref().display());
+            return Err(Failure::usage(format!(
+                "`{again}` and `{first}` are the same run, which would count twice: name it once"
+            )));
         }
     }
+    Ok(())
 }
 
 /// A run that is held in memory, and what is unusual about it.

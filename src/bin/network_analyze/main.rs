@@ -3,14 +3,17 @@
 //! One file per subcommand: a clap `Args` struct named as the subcommand, with `run(self) -> Outcome`. Results go to
 //! standard output, everything said about them to standard error; the exit codes are those of [`netmatrix::exit`].
 
+mod advise;
 mod cluster;
 mod compare;
 mod convert;
 mod diagnose;
 mod expand;
 mod failure;
+mod generate;
 mod info;
 mod input;
+mod memory;
 mod merge;
 mod output;
 mod plot;
@@ -35,7 +38,8 @@ struct CommandLine {
 }
 
 const EXIT_CODES: &str = "A run is named by its prefix, or by any file of its set.
-Exit codes: 0 fine, 1 findings (diagnose, compare), 2 wrong command line, 3 unusable input or output file, 4 internal fault.";
+Exit codes: 0 fine; 1 findings (diagnose, compare); 2 wrong command line; 3 unusable input or output
+file; 4 internal fault; 5 cannot be judged or compared (diagnose, compare).";
 
 /// From `module::Subcommand`: the enum that clap reads, and what carries it out.
 macro_rules! subcommands {
@@ -56,17 +60,19 @@ macro_rules! subcommands {
 }
 
 subcommands! {
-    cluster::Cluster,
-    expand::Expand,
+    diagnose::Diagnose,
+    report::Report,
+    compare::Compare,
     info::Info,
     view::View,
-    convert::Convert,
-    merge::Merge,
-    diagnose::Diagnose,
-    compare::Compare,
-    topology::Topology,
-    report::Report,
     plot::Plot,
+    advise::Advise,
+    topology::Topology,
+    merge::Merge,
+    convert::Convert,
+    cluster::Cluster,
+    expand::Expand,
+    generate::Generate,
 }
 
 fn main() -> ExitCode {

@@ -3,19 +3,19 @@
 use std::{
     env,
     ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use netmatrix::{
     analysis::merge::{Merged, Part},
-    exit, store,
+    exit,
+    store::{self, FileIds},
 };
 
 use super::{
     failure::{Failure, Outcome},
-    input::Input,
+    input::{Input, refuse_twice},
     output,
 };
 
@@ -65,7 +65,8 @@ impl Merge {
         let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let merged = Merged::new(&parts, &command, &created).map_err(Failure::files)?;
         merged.notices().iter().for_each(|notice| output::note(notice));
-        store::write_run(&merged, &self.output, self.force).map_err(Failure::files)?;
+        let read: Vec<&Path> = self.runs.iter().map(PathBuf::as_path).collect();
+        output::write_set(&merged, &self.output, self.force, &read)?;
         Ok(exit::SUCCESS)
     }
 
@@ -78,52 +79,14 @@ impl Merge {
                 format!("`{output}` is one file, a result set has many: give their prefix, `{}`", prefix.display());
             return Err(Failure::usage(text));
         }
-        for (number, path) in self.runs.iter().enumerate() {
-            let run = path.display();
-            if identity(path) == identity(&self.output) {
+        for run in &self.runs {
+            if store::prefix_of(run).as_ref().unwrap_or(run)
+                == store::prefix_of(&self.output).as_ref().unwrap_or(&self.output)
+                || FileIds::of(run).meet(&FileIds::of(&self.output))
+            {
                 return Err(Failure::usage(format!("`{output}` is to be merged itself: choose another output")));
             }
-            if let Some(first) = self.runs[..number].iter().find(|first| identity(first) == identity(path)) {
-                let first = first.display();
-                let text =
-                    format!("`{run}` and `{first}` are the same run: its samples would count twice, name it once");
-                return Err(Failure::usage(text));
-            }
         }
-        Ok(())
-    }
-}
-
-/// What is the same for all names of a run: its prefix, in the one folder that it is in.
-fn identity(path: &Path) -> PathBuf {
-    let prefix = store::prefix_of(path).unwrap_or_else(|| path.to_owned());
-    let folder = match prefix.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    match (fs::canonicalize(folder), prefix.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => prefix,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_names_of_a_run_are_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| identity(&folder.path().join(name));
-        for name in ["run_median.nc", "run_hosts.txt", "run_retest.csv", "./run", "../run_min.nc"] {
-            let inside = folder.path().join("inside");
-            fs::create_dir_all(&inside).unwrap();
-            let path = if name.starts_with("..") { inside.join(name) } else { folder.path().join(name) };
-            assert_eq!(identity(&path), at("run"), "{name}");
-        }
-        assert_ne!(at("run2"), at("run"));
-        assert_ne!(at("run.csv"), at("run"));
-        assert_eq!(identity(Path::new("none/run_max.nc")), Path::new("none/run"));
-        assert_eq!(identity(Path::new("run")), identity(Path::new("./run_max.nc")));
+        refuse_twice(&self.runs)
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fs::OpenOptions,
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -24,6 +22,7 @@ use netmatrix::{
 use super::{
     failure::{Failure, Outcome},
     input::Input,
+    output,
     view::{Spread, ValueRange, find_rank},
 };
 
@@ -94,10 +93,7 @@ impl Plot {
     /// Draws and writes the picture.
     pub fn run(self) -> Outcome {
         let form = form_of(&self.output)?;
-        if self.output.exists() && !self.force {
-            let path = self.output.display();
-            return Err(Failure::files(format!("`{path}` exists already: give --force to replace it")));
-        }
+        let file = output::begin(&self.output, self.force, &[&self.run])?;
         let input = Input::open(&self.run)?;
         input.require(self.statistic)?;
         let hosts = &input.run.header().hosts;
@@ -110,12 +106,7 @@ impl Plot {
             (None, Some(destination)) => self.line(&input, destination, false)?,
         };
         let bytes = scene.encode(form).map_err(Failure::internal)?;
-        let mut options = OpenOptions::new();
-        options.write(true).truncate(self.force).create(self.force).create_new(!self.force);
-        let written = options.open(&self.output).and_then(|mut file| file.write_all(&bytes));
-        written.map_err(|error| {
-            Failure::Files(anyhow::Error::new(error).context(format!("cannot write `{}`", self.output.display())))
-        })?;
+        output::finish(file, |out| Ok(out.write_all(&bytes)?))?;
         Ok(exit::SUCCESS)
     }
 

@@ -2,20 +2,15 @@
 
 mod verdicts;
 
-use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use netmatrix::{
     analysis::topology::Topology,
     exit,
     record::{Clustered, Run, Statistic},
-    store,
+    store::{self, Output},
     view::report::{Page, Section},
 };
-use tempfile::NamedTempFile;
 
 use super::{
     failure::{Failure, Outcome},
@@ -113,16 +108,13 @@ impl Opened {
 impl Report {
     /// Writes the page.
     pub fn run(self) -> Outcome {
-        if self.output.exists() && !self.force {
-            let path = self.output.display();
-            return Err(Failure::files(format!("`{path}` exists already: give --force to replace it")));
-        }
         let paths = self.runs.iter().chain(&self.compare);
+        // Judging may take a while: whether the page can be written is known before.
+        let read = paths.clone().chain(&self.diagnosis).chain(&self.topology);
+        let file = output::begin(&self.output, self.force, &read.map(PathBuf::as_path).collect::<Vec<_>>())?;
         let topology = self.topology.as_deref().map(TopologyFile::open).transpose()?;
         let mut opened: Vec<_> = paths.map(|path| Opened::open(path, topology.as_ref())).collect::<Result<_, _>>()?;
         let statistics = self.statistics(&opened)?;
-        // Judging may take a while: whether the page can be written is known before.
-        let file = self.create()?;
         let verdicts = self.verdicts(&mut opened)?;
         let inferred: Vec<_> = (0..opened.len()).map(|number| verdicts.groups(number, &opened[number])).collect();
         let base = self.compare.is_some().then_some(self.runs.len());
@@ -185,36 +177,10 @@ impl Report {
         Ok(Statistic::all().collect())
     }
 
-    fn cannot_write(&self, error: io::Error) -> Failure {
-        Failure::Files(anyhow::Error::new(error).context(format!("cannot write `{}`", self.output.display())))
-    }
-
-    /// A file beside the wanted one, which takes its name when it is complete.
-    fn create(&self) -> Result<NamedTempFile, Failure> {
-        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new().suffix(".html.part").tempfile_in(folder);
-        file.map_err(|error| self.cannot_write(error))
-    }
-
-    fn write(&self, page: &Page, mut file: NamedTempFile) -> Result<(), Failure> {
-        let path = &self.output;
-        let cannot = |error: io::Error| self.cannot_write(error);
-        let mut out = BufWriter::new(file.as_file_mut());
-        page.write(&mut out).map_err(Failure::files)?;
-        out.flush().map_err(cannot)?;
-        drop(out);
-        make_readable(file.as_file()).map_err(cannot)?;
-        let bytes = file.as_file().metadata().map_err(cannot)?.len();
-        let kept = if self.force { file.persist(path) } else { file.persist_noclobber(path) };
-        kept.map_err(|error| cannot(error.error))?;
+    fn write(&self, page: &Page, file: Output) -> Result<(), Failure> {
+        let bytes = output::finish(file, |out| page.write(out))?;
         let size = netmatrix::units::Bytes(bytes).approximate();
-        output::note(&format!("`{}`: {size}; open it in a browser", path.display()));
+        output::note(&format!("`{}`: {size}; open it in a browser", self.output.display()));
         Ok(())
     }
-}
-
-/// Temporary files are their owner's alone; a report is for others.
-fn make_readable(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }

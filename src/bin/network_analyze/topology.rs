@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    io::{self, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -16,7 +16,7 @@ use netmatrix::{
 use super::{
     failure::{Failure, Outcome},
     input::Input,
-    output::{self, Pipe},
+    output,
     topology_file::TopologyFile,
 };
 
@@ -93,20 +93,22 @@ impl Topology {
     fn write(&self, structure: &Structure) -> Result<(), Failure> {
         let path = self.output.as_deref().filter(|path| path.as_os_str() != "-");
         let form = self.format.unwrap_or_else(|| path.map_or(Form::Text, Form::of));
+        let json = if form == Form::Json { output::json(&structure.document())? } else { String::new() };
         let write = |out: &mut dyn Write| -> Result<(), BoxError> {
             match form {
                 Form::Text => structure.write(out)?,
-                Form::Json => writeln!(out, "{}", serde_json::to_string_pretty(&structure.document())?)?,
+                Form::Json => writeln!(out, "{json}")?,
                 Form::Dot => structure.write_dot(out)?,
             }
-            Ok(out.flush()?)
+            Ok(())
         };
         match path {
-            Some(path) => output::write_file(path, self.force, write),
-            None => {
-                let mut pipe = Pipe::new(io::BufWriter::new(io::stdout().lock()));
-                write(&mut pipe).map_err(|error| pipe.failure(error, "standard output"))
+            Some(path) => {
+                let read = [Some(self.run.as_path()), self.topology.as_deref()];
+                let read: Vec<&Path> = read.into_iter().flatten().collect();
+                output::finish(output::begin(path, self.force, &read)?, write).map(drop)
             }
+            None => output::print_any(write),
         }
     }
 }

@@ -1,16 +1,13 @@
 //! The file that says which hosts share a switch.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use netmatrix::{
     analysis::topology::Topology,
     units::{Hosts, counted, hostlist},
 };
 
-use super::{failure::Failure, output};
+use super::{failure::Failure, input::read_text, output};
 
 /// The innermost group of every host, `[host]`, as the detector takes it. Hosts that the file does not place are alone.
 pub fn group_of_host(topology: &Topology, hosts: &Hosts) -> Vec<usize> {
@@ -33,10 +30,7 @@ pub struct TopologyFile {
 impl TopologyFile {
     /// Reads it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let context = || format!("cannot read `{}`", path.display());
-        let text =
-            fs::read_to_string(path).map_err(|error| Failure::Files(anyhow::Error::new(error).context(context())))?;
-        Ok(Self { path: path.to_owned(), text })
+        Ok(Self { path: path.to_owned(), text: read_text(path)? })
     }
 
     /// What it says about these hosts. Notes on standard error which of them it does not place.

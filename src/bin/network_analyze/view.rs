@@ -139,7 +139,7 @@ impl View {
             aggregate,
             scale: self.scale(&blocks),
         };
-        output::print(|out| map.write(&layout, out))
+        output::print_picture(|out| map.write(&layout, out))
     }
 
     /// `median of one_to_one`.
@@ -178,7 +178,7 @@ impl View {
             bars.push([other.to_string(), hosts.label_of(other), amount(self.statistic, value)], value);
         }
         let (subject, length, label) = (self.subject(run), run.lengths()[index], hosts.label_of(rank));
-        output::print(|out| {
+        output::print_picture(|out| {
             writeln!(out, "{subject} at {length} bytes {way} {label} (rank {rank})\n")?;
             bars.write(self.color.colours(), out)
         })
@@ -206,7 +206,7 @@ impl View {
             bars.push(texts, shown);
         }
         let (from, to) = (hosts.label_of(source), hosts.label_of(destination));
-        output::print(|out| {
+        output::print_picture(|out| {
             writeln!(out, "{} from {from} to {to}; the bars show the {}\n", run.header().mode, self.statistic)?;
             bars.write(self.color.colours(), out)
         })

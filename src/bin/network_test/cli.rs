@@ -6,8 +6,12 @@ use std::{ffi::OsString, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{ArgAction, Parser};
 use netmatrix::{
-    plan::{Config, ConfigError, Mode, Noise, ParseModeError, Precision, Schedule, Sweep, SweepError, Timing},
-    units::Bytes,
+    plan::{
+        Config, ConfigError, Mode, Network, Noise, NoisePattern, ParseModeError, Precision, Schedule, Sweep,
+        SweepError, Timing,
+    },
+    store,
+    units::{Bytes, Hosts, Seconds},
 };
 
 /// Measures every pair of MPI processes over a sweep of message lengths and writes matrices of statistics to NetCDF.
@@ -65,6 +69,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 3)]
     warmup: u32,
 
+    /// How long those exchanges last at least, for both directions of a pair together
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    warmup_time: humantime::Duration,
+
     /// Bytes of a noise message
     #[arg(short = 'l', long, alias = "length_noise_message", value_name = "LENGTH", default_value = "0")]
     length_noise_message: Bytes,
@@ -76,6 +84,10 @@ pub struct Args {
     /// Ranks that make noise while a pair is measured, drawn anew for every pair
     #[arg(short = 'p', long, alias = "procs_noise", value_name = "N", default_value_t = 0)]
     procs_noise: usize,
+
+    /// Who exchanges noise with whom: all (every noise rank with all others at once) or ring (each with the next)
+    #[arg(long, value_name = "PATTERN", default_value = "all")]
+    noise_pattern: NoisePattern,
 
     /// How one-way messages are timed: transfer (the message's way alone), receive (with the receiver's announcement,
     /// as network_tests2 did) or clock (from start to end on synchronised clocks)
@@ -94,7 +106,8 @@ pub struct Args {
     #[arg(long, value_name = "K")]
     sample_rounds: Option<usize>,
 
-    /// With disjoint pairs: how many of the slowest pairs of each length are measured again, among others and alone
+    /// How many suspicious pairs of each length are measured again, among others and alone: those that failed, then those
+    /// that are slower than their hosts are to others
     #[arg(long, value_name = "K", default_value_t = 10)]
     retest: usize,
 
@@ -106,7 +119,8 @@ pub struct Args {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
 
-    /// How long a partner may take to answer before a pair is given up as missing
+    /// How long a rank may wait for another one: a pair that does not answer is left out, a job that is stuck ends
+    /// with 75 and says in PREFIX_stuck.txt who waits for whom
     #[arg(long, value_name = "TIME", default_value = "60s")]
     timeout: humantime::Duration,
 
@@ -118,6 +132,10 @@ pub struct Args {
     #[arg(long)]
     resume: bool,
 
+    /// With --resume: try again what PREFIX_stuck.txt says was stuck, instead of leaving it out
+    #[arg(long, requires = "resume")]
+    pub retry_stuck: bool,
+
     /// Replace existing results
     #[arg(long)]
     force: bool,
@@ -126,9 +144,25 @@ pub struct Args {
     #[arg(long)]
     pub check_clocks: bool,
 
-    /// Say what would be measured, and send nothing
+    /// Say what would be measured, and send nothing; with --ranks also without mpirun
     #[arg(long)]
     pub dry_run: bool,
+
+    /// With --dry-run: plan for this many ranks, without starting MPI
+    #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    ranks: Option<u32>,
+
+    /// With --ranks: on this many hosts, each with as many ranks (default: one rank per host)
+    #[arg(long, value_name = "N", requires = "ranks", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    hosts: Option<u32>,
+
+    /// With --dry-run: the time of an empty message on the network that is assumed (default: 2us)
+    #[arg(long, value_name = "TIME", requires = "dry_run")]
+    assume_latency: Option<Seconds>,
+
+    /// With --dry-run: bytes per second of long messages on the network that is assumed (default: 12 GB/s)
+    #[arg(long, value_name = "BYTES", requires = "dry_run")]
+    assume_bandwidth: Option<Bytes>,
 
     /// No progress, no summary: only errors
     #[arg(short, long)]
@@ -203,6 +237,23 @@ impl Args {
         Ok(Self { command: words.join(" "), ..Self::try_parse_from(arguments)? })
     }
 
+    /// The hosts to plan for, if they are not those of a job: neighbouring ranks are on one host.
+    pub fn planned_hosts(&self) -> Option<Hosts> {
+        let ranks = self.ranks? as usize;
+        let hosts = self.hosts.map_or(ranks, |hosts| hosts as usize).min(ranks);
+        let width = (hosts - 1).to_string().len();
+        Some(Hosts::new((0..ranks).map(|rank| format!("host{:0width$}", rank * hosts / ranks))))
+    }
+
+    /// The network that `--dry-run` assumes.
+    pub fn network(&self) -> Network {
+        let usual = Network::default();
+        Network {
+            latency: self.assume_latency.map_or(usual.latency, |time| time.0.max(0.0)),
+            bandwidth: self.assume_bandwidth.map_or(usual.bandwidth, |bytes| bytes.0.max(1) as f64),
+        }
+    }
+
     /// Makes the configuration and checks all of it that does not depend on the ranks.
     pub fn config(&self) -> Result<Config, UsageError> {
         let sweep = match self.lengths.as_ref().or(self.geometric.as_ref()) {
@@ -211,16 +262,19 @@ impl Args {
         };
         let config = Config {
             modes: self.modes.0.clone(),
-            prefix: self.prefix.clone(),
+            // The name of a set's file stands for the set, as it does for network_analyze.
+            prefix: store::prefix_of(&self.prefix).unwrap_or_else(|| self.prefix.clone()),
             sweep,
             iterations: self.num_iterations,
             precision: self.precision.map(|percent| Precision { percent }),
             warmup: self.warmup,
+            warmup_time: self.warmup_time.into(),
             noise: Noise {
                 length: self.length_noise_message,
                 messages: self.num_noise_message,
                 processes: self.procs_noise,
             },
+            noise_pattern: self.noise_pattern,
             timing: self.timing,
             schedule: self.schedule,
             sample_rounds: self.sample_rounds,
@@ -267,7 +321,7 @@ mod tests {
     #[test]
     fn every_flag_arrives() {
         let config = parse(
-            "network_test -t put,get -f out/x --lengths 1,64K -n 7 --warmup 2 -l 1K -m 3 -p 4 --timing clock \
+            "network_test -t put,get -f out/x --lengths 1,64K -n 70 --warmup 2 --warmup-time 5ms -l 1K -m 3 -p 4 --noise-pattern ring --timing clock \
              --precision 2.5 --schedule disjoint --sample-rounds 5 --retest 6 --verify --seed 9 --time-limit 1h \
              --timeout 5s --force",
         )
@@ -277,10 +331,12 @@ mod tests {
             modes: vec![Mode::Put, Mode::Get],
             prefix: "out/x".into(),
             sweep: Sweep::list(&[Bytes(1), Bytes(65_536)]).unwrap(),
-            iterations: 7,
+            iterations: 70,
             precision: Some(Precision { percent: 2.5 }),
             warmup: 2,
+            warmup_time: Duration::from_millis(5),
             noise: Noise { length: Bytes(1024), messages: 3, processes: 4 },
+            noise_pattern: NoisePattern::Ring,
             timing: Timing::Clock,
             schedule: Schedule::Disjoint,
             sample_rounds: Some(5),
@@ -301,6 +357,12 @@ mod tests {
         let old = "network_test --num_iterations 5 --length_noise_message 1 --num_noise_message 2 --procs_noise 3";
         let new = "network_test --num-iterations 5 --length-noise-message 1 --num-noise-message 2 --procs-noise 3";
         assert_eq!(parse(old).config().unwrap(), parse(new).config().unwrap());
+    }
+
+    #[test]
+    fn a_file_of_a_set_stands_for_its_prefix() {
+        assert_eq!(parse("network_test -f out/x_median.nc").config().unwrap().prefix, PathBuf::from("out/x"));
+        assert_eq!(parse("network_test -f out/x.nc").config().unwrap().prefix, PathBuf::from("out/x.nc"));
     }
 
     #[test]
@@ -325,6 +387,10 @@ mod tests {
             ("network_test --time-limit 1:2:x", "`1:2:x` is not a time"),
             ("network_test --precision 0", "precision of 0 %"),
             ("network_test --resume --force", "--resume"),
+            ("network_test --precision 2 -n 5", "-n 5"),
+            ("network_test --timeout 0s", "--timeout 0"),
+            ("network_test --noise-pattern star", "`star`"),
+            ("network_test -t bcast --lengths 0", "bcast of 0 bytes"),
         ] {
             let refusal = refusal(arguments);
             assert!(refusal.contains(named), "{arguments}: {refusal}");

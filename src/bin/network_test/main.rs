@@ -3,11 +3,17 @@
 //! The program itself is in `program`; the simulated cluster starts the same one from `simulated.rs`.
 
 mod cli;
+mod dry_run;
+mod memory;
 mod mpi;
 mod program;
 mod progress;
+mod watchdog;
 
 use std::process::ExitCode;
+
+/// Whether all ranks are in one process, whose time is not theirs.
+const SIMULATED: bool = false;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();

@@ -2,6 +2,14 @@
 //!
 //! Command line, MPI, hosts, plans; the results' places are checked before anything moves; then each mode is measured
 //! over the MPI fabric into its result set. Only the root rank prints, reads and writes.
+//!
+//! MPI is asked for `MPI_THREAD_SINGLE`, as a plain C program with `MPI_Init` asks: under Open MPI 4.1 the locks of
+//! `MPI_THREAD_FUNNELED` cost 0.17 us of 0.75 us in each exchange. While MPI runs this program starts no thread that
+//! could enter MPI: signals set flags in their handlers (no thread of signal-hook's), progress is drawn by the thread
+//! that measures, and no parallel iterator runs on a rank that measures. What the two levels differ in is that below
+//! `MPI_THREAD_FUNNELED` the MPI library may call routines of C that are not safe among threads (MPI 4.1, 11.6.2,
+//! advice to implementors). A thread that calls nothing but the kernel, or routines that the C library makes safe, so
+//! does no harm; none may ever call MPI, or share memory that MPI is using.
 
 use std::{
     ffi::OsString,
@@ -12,22 +20,24 @@ use std::{
 use ::mpi::{
     Threading,
     topology::SimpleCommunicator,
-    traits::{Communicator, Equivalence, Root},
+    traits::{Communicator, CommunicatorCollectives, Equivalence, Root},
 };
 use netmatrix::{
     exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
-    plan::{Config, Estimate, Plan},
+    plan::{Config, Plan},
     record::{Header, Provenance, Sink},
-    store::{self, SetWriter, StoreError},
-    units::{Hosts, hostlist},
+    store::{self, Avoided, Lock, Phase, SetWriter, StoreError, Stuck},
+    units::{Hosts, Seconds},
 };
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use crate::{
     cli::Args,
-    mpi::{MpiFabric, ROOT, hosts, plans_agree},
+    dry_run, memory,
+    mpi::{MpiFabric, ROOT, hosts, largest, plans_agree, spread},
     progress::Progress,
+    watchdog::{Roll, Watchdog},
 };
 
 /// Runs the program with what was typed, its own name first. Returns the exit code.
@@ -41,21 +51,45 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(config) => config,
         Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
     };
+    if let Some(hosts) = args.planned_hosts() {
+        // On a login node: no MPI is there, and none is needed.
+        return plan_without_mpi(&args, &config, &hosts);
+    }
     // A limit beyond what the clock can count is none.
     let request = StopRequest::with_deadline(config.time_limit.and_then(|limit| start.checked_add(limit)));
     if let Err(error) = listen_for_signals(&request) {
-        eprintln!("network_test: cannot listen for signals: {error}");
+        print(&format!("network_test: cannot listen for signals: {error}\n"));
         return exit::INTERNAL;
     }
-    // Only this thread calls MPI, but it is not the only one: the progress bar ticks in one of its own.
-    let Some((universe, _)) = ::mpi::initialize_with_threading(Threading::Funneled) else {
-        eprintln!("network_test: MPI is initialised already");
+    let Some((universe, _)) = ::mpi::initialize_with_threading(Threading::Single) else {
+        print("network_test: MPI is initialised already\n");
         return exit::INTERNAL;
     };
     end_the_job_on_panic();
-    let code = measure_all(&args, &config, &universe.world(), &request);
+    let world = universe.world();
+    let (me, ranks) = (world.rank() as usize, world.size() as usize);
+    let watchdog = Watchdog::new(me, ranks, config.patience, &config.prefix, request.clone());
+    if !crate::SIMULATED
+        && let Err(error) = watchdog.start()
+    {
+        print(&format!("network_test: rank {me}: nobody will notice if it is stuck: {error}\n"));
+    }
+    let code = measure_all(&args, &config, &world, &request, &watchdog);
+    watchdog.watch().enter(Phase::Setup, None);
     drop(universe);
+    watchdog.watch().rest();
     code
+}
+
+/// What a run on these hosts would take, without starting MPI.
+fn plan_without_mpi(args: &Args, config: &Config, hosts: &Hosts) -> u8 {
+    match Plan::all(config, hosts) {
+        Ok(plans) => say(ROOT, &dry_run::report(&plans, &args.network())),
+        Err(error) => {
+            eprintln!("network_test: {error}");
+            exit::USAGE
+        }
+    }
 }
 
 /// Prints a usage error or the help once, though every rank has read the same command line. MPI is not running yet, so
@@ -88,28 +122,41 @@ fn end_the_job_on_panic() {
 }
 
 /// Everything between the start and the end of MPI. Returns the exit code, the same on all ranks.
-fn measure_all(args: &Args, config: &Config, world: &SimpleCommunicator, request: &StopRequest) -> u8 {
+fn measure_all(
+    args: &Args,
+    config: &Config,
+    world: &SimpleCommunicator,
+    request: &StopRequest,
+    watchdog: &Watchdog,
+) -> u8 {
     let me = world.rank() as usize;
+    watchdog.watch().enter(Phase::Setup, None);
     let hosts = hosts(world);
+    watchdog.know_hosts(&hosts);
     let plans = match Plan::all(config, &hosts) {
         Ok(plans) => plans,
         Err(error) => {
             if me == ROOT {
-                eprintln!("network_test: {error}");
+                print(&format!("network_test: {error}\n"));
             }
             return exit::USAGE;
         }
     };
     if !plans_agree(world, &plans) {
         if me == ROOT {
-            eprintln!("network_test: the ranks do not follow the same plan: start all with the same command line");
+            print("network_test: the ranks do not follow the same plan: start all with the same command line\n");
         }
         return exit::USAGE;
     }
+    watchdog.watch().rest();
     if args.dry_run {
-        return say(me, &forecast(&plans));
+        warn(args, config, 0.0, me);
+        return say(me, &dry_run::report(&plans, &args.network()));
     }
-    let mut fabric = match MpiFabric::new(world, hosts.name_of(me), request.clone()) {
+    if let Err(code) = check_memory(world, &plans) {
+        return code;
+    }
+    let mut fabric = match MpiFabric::new(world, hosts.name_of(me), request.clone(), watchdog) {
         Ok(fabric) => fabric,
         Err(error) => abort(world, &error.into()),
     };
@@ -125,21 +172,117 @@ fn measure_all(args: &Args, config: &Config, world: &SimpleCommunicator, request
     if args.inject_silence == Some(me) {
         fabric.fall_silent();
     }
+    warn(args, config, fabric.clock_step(), me);
+    let step = fabric.clock_step();
+    let lock = (me == ROOT).then(|| lock_results(args, config, &plans, hosts.name_of(me), step)).transpose();
     let mut code = exit::SUCCESS;
-    if me == ROOT
-        && let Err(error) = plans.iter().try_for_each(|plan| check_results(args, plan))
-    {
-        eprintln!("network_test: {error}");
+    if let Err(error) = &lock {
+        print(&format!("network_test: {error}\n"));
         code = exit::FILES;
     }
+    watchdog.watch().queue(Phase::Setup, None);
     code = told_by_root(world, code);
+    if code == exit::SUCCESS {
+        call_the_roll(world, watchdog, lock.as_ref().ok().and_then(Option::as_ref));
+    }
+    let mut progress = Progress::new(me == ROOT, args.quiet, &plans);
     for plan in &plans {
         // Damaged payloads are a finding, and no reason to leave the other modes out.
         if code == exit::SUCCESS || code == exit::FINDINGS {
-            code = code.max(measure_into_files(args, plan, &mut fabric, request, world));
+            code = code.max(measure_into_files(args, plan, &mut fabric, request, world, watchdog, &mut progress));
         }
     }
     code
+}
+
+/// Refuses what a host has no memory for, before any of it is touched: touched memory that is not there ends in the
+/// kernel's choice of a victim, not in an error. Collective.
+fn check_memory(world: &SimpleCommunicator, plans: &[Plan]) -> Result<(), u8> {
+    let me = world.rank() as usize;
+    let lacking = memory::lacking(plans, me, memory::available());
+    // The last rank that lacks memory speaks for all.
+    let speaker = largest(world, lacking.as_ref().map_or(0, |_| me as u64 + 1));
+    if let Some(text) = lacking.filter(|_| speaker == me as u64 + 1) {
+        print(&format!("network_test: {text}\n"));
+    }
+    world.barrier();
+    if speaker > 0 { Err(exit::USAGE) } else { Ok(()) }
+}
+
+/// Says on the root what the results will not be, though the command line may suggest it.
+fn warn(args: &Args, config: &Config, clock_step: f64, me: usize) {
+    if me != ROOT || args.quiet {
+        return;
+    }
+    let mut notes = config.notes();
+    // A hundredth of a microsecond-long message.
+    if clock_step > 1e-8 {
+        notes.push(format!(
+            "MPI's clock advances in steps of {}: cells below 100 of them are marked",
+            Seconds(clock_step)
+        ));
+    }
+    for note in notes {
+        print(&format!("network_test: note: {note}\n"));
+    }
+}
+
+/// Keeps all others from writing to the results, and checks that they can be written, or continued.
+fn lock_results(args: &Args, config: &Config, plans: &[Plan], host: &str, clock_step: f64) -> Result<Lock, StoreError> {
+    let since = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
+    let holder = format!("network_test on {host}, process {}, since {since}", std::process::id());
+    let lock = Lock::take(&config.prefix, &holder)?;
+    plans.iter().try_for_each(|plan| check_results(args, plan, clock_step))?;
+    Ok(lock)
+}
+
+/// Lets the watchdogs of all ranks see each other in the lock's file, if all hosts share its folder. Collective.
+fn call_the_roll(world: &SimpleCommunicator, watchdog: &Watchdog, lock: Option<&Lock>) {
+    let path = told_text(world, lock.map(|lock| lock.path().to_string_lossy().into_owned()).unwrap_or_default());
+    let roll = Roll::new(path.into(), world.rank() as usize, world.size() as usize);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let mut mark = (now.as_nanos() as u64) | 1;
+    if lock.is_some() && roll.begin(mark).is_err() {
+        mark = 0;
+    }
+    let mark = told_by_root(world, mark);
+    let seen = mark != 0 && roll.is_marked(mark);
+    if largest(world, u64::from(!seen)) == 0 {
+        watchdog.know_roll(roll);
+    }
+    watchdog.watch().rest();
+}
+
+/// The root's text, on all ranks. Collective.
+fn told_text(world: &SimpleCommunicator, text: String) -> String {
+    let mut bytes = text.into_bytes();
+    spread(world, &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What this run leaves out because it was stuck in it before. Collective.
+fn what_was_stuck(args: &Args, plan: &Plan, world: &SimpleCommunicator) -> Avoided {
+    let root = world.rank() as usize == ROOT;
+    let mut text = String::new();
+    if root && continues(plan) && !args.retry_stuck {
+        // A file that cannot be read is no reason not to measure: what is stuck will be found again.
+        text = store::read_stuck(&plan.prefix()).map(|stuck| stuck.text()).unwrap_or_default();
+    }
+    let avoided = Stuck::parse(&told_text(world, text)).avoided();
+    if root && !avoided.is_empty() && !args.quiet {
+        let path = store::stuck_path(&plan.prefix());
+        print(&format!(
+            "{}: what was stuck before is left out ({}); --retry-stuck tries it again\n",
+            plan.mode,
+            path.display()
+        ));
+    }
+    avoided
+}
+
+/// In one piece; where stderr is closed there is nobody to read it.
+fn print(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Prints a text that was asked for, on the root.
@@ -166,28 +309,34 @@ fn measure_into_files(
     fabric: &mut MpiFabric<'_>,
     request: &StopRequest,
     world: &SimpleCommunicator,
+    watchdog: &Watchdog,
+    progress: &mut Progress,
 ) -> u8 {
     let root = world.rank() as usize == ROOT;
-    let opened = root.then(|| open_results(args, plan)).transpose();
+    watchdog.know_prefix(&plan.prefix());
+    fabric.avoid(what_was_stuck(args, plan, world));
+    watchdog.watch().rest();
+    let opened = root.then(|| open_results(args, plan, fabric.clock_step())).transpose();
     let (code, first) = match &opened {
         Ok(opened) => (exit::SUCCESS, opened.as_ref().map_or(0, |(_, first)| *first as u64)),
         Err(error) => {
-            eprintln!("network_test: {error}");
+            print(&format!("network_test: {error}\n"));
             (exit::FILES, 0)
         }
     };
+    watchdog.watch().queue(Phase::Setup, None);
     let (code, first) = (told_by_root(world, code), told_by_root(world, first) as usize);
+    watchdog.watch().rest();
     if code != exit::SUCCESS {
         return code;
     }
     let mut writer = opened.ok().flatten().map(|(writer, _)| writer);
     if first == plan.lengths().len() {
         if root && !args.quiet {
-            eprintln!("{}: all {first} lengths are in {}_*.nc already", plan.mode, plan.prefix().display());
+            print(&format!("{}: all {first} lengths are in {}_*.nc already\n", plan.mode, plan.prefix().display()));
         }
         return exit::SUCCESS;
     }
-    let mut progress = Progress::new(root, args.quiet);
     let mut show = |event: Event<'_>| {
         progress.show(&event);
         if matches!(event, Event::LengthFinished { .. }) && args.inject_panic == Some(world.rank() as usize) {
@@ -199,14 +348,14 @@ fn measure_into_files(
         Ok(Outcome { ending: Ending::Stopped(Stop::Output), .. }) => exit::FILES,
         Ok(Outcome { damaged: 1.., ending }) => {
             if root {
-                eprintln!("network_test: {}: payloads arrived damaged, see the cells marked so", plan.mode);
+                print(&format!("network_test: {}: payloads arrived damaged, see the cells marked so\n", plan.mode));
             }
             if ending == Ending::Complete { exit::FINDINGS } else { exit::RESUMABLE }
         }
         Ok(Outcome { ending: Ending::Complete, .. }) => exit::SUCCESS,
         Ok(Outcome { ending: Ending::Stopped(Stop::TimeLimit | Stop::Signal), .. }) => exit::RESUMABLE,
         Err(MeasureError::Sink(error)) => {
-            eprintln!("network_test: {error}");
+            print(&format!("network_test: {error}\n"));
             exit::FILES
         }
         Err(error) => abort(world, &error),
@@ -226,22 +375,26 @@ fn continues(plan: &Plan) -> bool {
 }
 
 /// Before anything moves: whether the results can be written, or the existing ones continued.
-fn check_results(args: &Args, plan: &Plan) -> Result<(), StoreError> {
+fn check_results(args: &Args, plan: &Plan, clock_step: f64) -> Result<(), StoreError> {
     if continues(plan) {
-        store::resume(&plan.prefix(), &Header::of(plan, provenance(args))).map(|_| ())
+        store::resume(&plan.prefix(), &Header::of(plan, provenance(args, clock_step))).map(|_| ())
     } else {
         store::check(&plan.prefix(), plan.config.force)
     }
 }
 
 /// The root's result set, new or continued, and the number of the first length to measure.
-fn open_results(args: &Args, plan: &Plan) -> Result<(SetWriter, usize), StoreError> {
-    let header = Header::of(plan, provenance(args));
+fn open_results(args: &Args, plan: &Plan, clock_step: f64) -> Result<(SetWriter, usize), StoreError> {
+    let header = Header::of(plan, provenance(args, clock_step));
     if continues(plan) {
         store::resume(&plan.prefix(), &header)
     } else {
         let with_amount = plan.config.precision.is_some();
-        Ok((store::create(&plan.prefix(), &header, plan.config.force, with_amount)?, 0))
+        let writer = match plan.partners() {
+            Some(partners) => store::create_sampled(&plan.prefix(), &header, &partners, plan.config.force, with_amount),
+            None => store::create(&plan.prefix(), &header, plan.config.force, with_amount),
+        };
+        Ok((writer?, 0))
     }
 }
 
@@ -253,7 +406,7 @@ fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
     world.abort(i32::from(exit::INTERNAL))
 }
 
-fn provenance(args: &Args) -> Provenance {
+fn provenance(args: &Args, clock_step: f64) -> Provenance {
     let library = ::mpi::environment::library_version().unwrap_or_default();
     let environment = |name: &str| std::env::var(name).unwrap_or_default();
     Provenance {
@@ -263,36 +416,6 @@ fn provenance(args: &Args) -> Provenance {
         created: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
         slurm_job_id: environment("SLURM_JOB_ID"),
         slurm_job_nodelist: environment("SLURM_JOB_NODELIST"),
+        clock_step: Seconds(clock_step).to_string(),
     }
-}
-
-/// What the plans will take, for `--dry-run`.
-fn forecast(plans: &[Plan]) -> String {
-    let Some(first) = plans.first() else { return String::new() };
-    let hosts: &Hosts = &first.hosts;
-    let lengths = first.lengths();
-    let mut text = format!(
-        "hosts     {} ({})\nranks     {}\nlengths   {} ({})\n",
-        hosts.count(),
-        hostlist::compress(hosts.names()),
-        hosts.ranks(),
-        lengths.len(),
-        first.config.sweep,
-    );
-    for plan in plans {
-        let estimate = Estimate::of(plan);
-        text += &format!(
-            "\n{} ({}) -> {}_*.nc\n  rounds     {} per length\n  pairs      {} per length\n  exchanges  {}\n  \
-             on disk    {}\n  memory     {} per rank\n",
-            plan.mode,
-            plan.schedule(),
-            plan.prefix().display(),
-            estimate.rounds,
-            estimate.pairs,
-            estimate.exchanges,
-            estimate.disk.approximate(),
-            estimate.memory.approximate(),
-        );
-    }
-    text
 }

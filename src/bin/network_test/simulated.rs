@@ -4,8 +4,14 @@
 //! and starts it; built against another MPI it is of no use, but harmless.
 
 mod cli;
+mod dry_run;
+mod memory;
 mod mpi;
 mod program;
 mod progress;
+mod watchdog;
+
+/// Whether all ranks are in one process, whose time is not theirs.
+const SIMULATED: bool = true;
 
 mpi::export_main!(program::run);

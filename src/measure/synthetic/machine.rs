@@ -6,6 +6,7 @@
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
 
 use super::{Fault, Symptom};
 use crate::{
@@ -43,6 +44,8 @@ pub struct Machine {
     pub uplink_hosts: f64,
     /// Messages from here on take `rendezvous.1` seconds more: the switch of protocol that every MPI has.
     pub rendezvous: (Bytes, f64),
+    /// Standard deviation of what synchronised clocks are off by, in seconds; drawn for every rank and length.
+    pub clock_error: f64,
     /// Scatter.
     pub noise: NoiseModel,
     /// What is wrong with it.
@@ -62,6 +65,7 @@ impl Machine {
             bandwidth: [20e9, 12e9, 12e9],
             uplink_hosts: per_leaf as f64,
             rendezvous: (Bytes(16 * 1024), 1.5e-6),
+            clock_error: 0.0,
             noise: NoiseModel {
                 sigma: 0.02,
                 tail_probability: 0.005,
@@ -143,6 +147,19 @@ impl Machine {
             _ => 1.0,
         });
         self.noise.sigma * jitter.product::<f64>()
+    }
+
+    /// By how much a rank's clock is ahead of common time at a length, in seconds.
+    pub(super) fn clock_ahead(&self, seed: u64, length_index: usize, rank: Rank) -> f64 {
+        let mut rng = crate::plan::rng(seed, 5, length_index * self.hosts.ranks() + rank);
+        let normal = Normal::new(0.0, self.clock_error).expect("a standard deviation is finite and not negative");
+        normal.sample(&mut rng)
+    }
+
+    /// How far off the clocks of two ranks may be together, as far as synchronisation knows, in seconds: half of a
+    /// round trip for each teacher between a rank and the root, and as many on the other side.
+    pub(super) fn clock_bound(&self) -> f64 {
+        2.0 * self.latency[2] * f64::from(self.hosts.ranks().ilog2().max(1))
     }
 
     /// Random numbers of one cell: the same whatever the order in which cells are measured, others at each attempt.

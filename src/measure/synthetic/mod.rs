@@ -28,6 +28,8 @@ pub struct Synthetic {
     machine: Machine,
     request: StopRequest,
     stopped: Option<Stop>,
+    /// First round of the length that was not carried out.
+    skipped: usize,
     plan: Option<Plan>,
     length_index: usize,
     /// 0, or the number of the repetition of suspicious pairs.
@@ -43,6 +45,7 @@ impl Synthetic {
             machine,
             request: StopRequest::default(),
             stopped: None,
+            skipped: usize::MAX,
             plan: None,
             length_index: 0,
             attempt: 0,
@@ -99,7 +102,7 @@ impl Synthetic {
         if plan.timing() == Some(Timing::Transfer) {
             let zero = one_way(source, destination, Bytes(0)) + back;
             let mut zeros: Vec<f64> = (0..plan.config.baseline_exchanges()).map(|_| draw(zero)).collect();
-            passed += zeros.iter().sum::<f64>();
+            passed += zeros.iter().sum::<f64>() / 2.0;
             let half = median(&mut zeros) / 2.0;
             self.samples.iter_mut().for_each(|sample| *sample -= half.min(*sample / 2.0));
         }
@@ -125,8 +128,16 @@ impl Synthetic {
             return 0.0;
         }
         let (passed, state) = self.sample(plan, from, to, length, share);
+        let mut clock_bound = None;
+        if plan.timing() == Some(Timing::Clock) && from != to {
+            let ahead = |rank| self.machine.clock_ahead(plan.config.seed, self.length_index, rank);
+            let apart = ahead(to) - ahead(from);
+            self.samples.iter_mut().for_each(|sample| *sample += apart);
+            clock_bound = Some(self.machine.clock_bound());
+        }
         let count = self.samples.len() as u32;
-        cells.set(from, to, Cell::measured(Summary::of(&mut self.samples), count, state));
+        let cell = Cell::measured(Summary::of(&mut self.samples), count, state);
+        cells.set(from, to, Cell { clock_bound, ..cell });
         passed
     }
 }
@@ -143,12 +154,18 @@ impl Fabric for Synthetic {
 
     fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
         self.length_index = length_index;
+        self.skipped = usize::MAX;
         Ok(())
+    }
+
+    fn finished(&mut self) -> Result<usize, FabricError> {
+        Ok(self.skipped)
     }
 
     fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
         self.stopped = self.stopped.or_else(|| self.request.wish());
         if self.stopped.is_some() {
+            self.skipped = self.skipped.min(round.index());
             return Ok(());
         }
         let plan = self.plan.take().expect("prepare comes before run");
@@ -208,8 +225,8 @@ impl Fabric for Synthetic {
         self.stopped
     }
 
-    fn agree(&mut self, own: Option<Stop>) -> Result<Option<Stop>, FabricError> {
-        Ok(own)
+    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
+        Ok((own, number))
     }
 
     fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {

@@ -1,18 +1,23 @@
 //! Opens an archive: the inverse of [`super::writer`], and the checks that make a damaged file a clear error.
 
-use std::path::Path;
+use std::{
+    io::{BufReader, Read},
+    path::Path,
+};
 
-use super::*;
+use super::{block::Inflating, *};
 use crate::{
     plan::{Mode, Noise},
     record::{About, Clustered, Exception, Header, NO_SET, Part, PartSink, Provenance, Statistic, Tolerance},
     store::{
         StoreError,
-        description::{exact, three},
-        file::NcFile,
+        classic::{Layout, Value, sound},
+        description::{checked_hosts, exact, three},
+        file::{MOST_HEADER, NcFile},
+        regular,
         schema::{
-            BEGIN_END_STEP, DATA, DATA_TYPE, FORMAT, HOST, HOST_NAMES, HOSTS_ITEM, LENGTH, N, NOISE, PROC_NUM, REPEATS,
-            TEST_TYPE, X, hosts_item,
+            BEGIN_END_STEP, DATA, DATA_TYPE, FORMAT, HOST, HOSTS_ITEM, LENGTH, N, NOISE, PROC_NUM, REPEATS, TEST_TYPE,
+            X, hosts_item,
         },
     },
     units::{Bytes, Hosts, Rank, hostlist},
@@ -20,68 +25,98 @@ use crate::{
 
 /// Whether a file is an archive of ours, sound or not. What cannot be opened is none.
 pub fn is_archive(path: &Path) -> bool {
-    // Result sets are classic files: only HDF5 has to be opened to be told apart.
-    let starts_as_hdf5 = || {
-        use std::io::Read;
-        let mut magic = [0; 4];
-        std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x89HDF"
-    };
-    if !path.is_file() || !starts_as_hdf5() {
-        return false;
-    }
-    let format = NcFile::open(path).and_then(|file| file.text(FORMAT));
-    // HDF5 that cannot be opened is more likely a damaged archive than anything else of ours.
-    format.map_or(true, |format| format.is_some_and(|format| format.starts_with(FORMAT_NAME)))
+    let Ok(file) = regular::open(path) else { return false };
+    let layout = Layout::read(BufReader::new(file.take(MOST_HEADER)));
+    let Ok(layout) = layout else { return false };
+    matches!(layout.attribute(FORMAT), Some(Value::Text(format)) if format.starts_with(FORMAT_NAME))
 }
 
 /// Reads an archive. Sets, their values and the exceptions are in memory afterwards, matrices are not.
 pub fn open_archive(path: &Path) -> Result<Clustered, StoreError> {
-    let file = NcFile::open(path).map_err(|error| match error {
-        StoreError::NetCdf { cause, .. } => {
-            StoreError::unusable(path, format!("is cut off or damaged ({cause}): copy it again from where it was made"))
-        }
-        other => other,
-    })?;
+    let file = NcFile::open(path)?;
     check_version(&file)?;
     let about = about(&file)?;
-    let starts = range_starts(&file, &about.lengths)?;
-    let exceptions = Exceptions::read(&file, &about)?;
-    let values = all::<f64>(&file, DATA, &[D])?;
-    let ranks = about.header.hosts.ranks();
+    let ranges = ranges(&file, &about.lengths)?;
+    let mut budget = Budget::of(&file);
+    let block = |name: &str| file.bytes(file.variable(name)?);
+    let [info, data] = [block(INFO)?, block(DATA)?];
+    let [exception_cells, exception_values] = [block(EXCEPTION_CELL)?, block(EXCEPTION_VALUE)?];
+    let [mut info, mut data] = [&info, &data].map(|bytes| Inflating::new(bytes));
+    let [mut cells, mut values] = [&exception_cells, &exception_values].map(|bytes| Inflating::new(bytes));
+    let counts = exception_counts(&file, &about)?;
+    let pairs = about.header.hosts.ranks().pow(2);
     let mut clustered = Clustered::new(about);
-    for (n, range) in starts.iter().zip(starts.iter().skip(1)).map(|(a, b)| *a..*b).enumerate() {
-        let info = file.variable_over(INFO, &[N, X, X])?;
-        let info: Vec<i32> = info.get_values((n..n + 1, .., ..)).map_err(StoreError::netcdf("read", &file.path))?;
-        let (sets, set_values) = sets(&file, &info, range.len(), &values)?;
-        let exceptions = exceptions.of(&file, range.clone(), ranks * ranks)?;
-        let part = Part { lengths: range, sets, values: set_values, exceptions };
+    for Range { lengths, sets, width } in ranges {
+        budget.take(&file, [(pairs, size_of::<u32>() + width), (sets * lengths.len(), 2 * size_of::<f64>())])?;
+        let sets_of_pairs = sets_of_pairs(&mut info, pairs, sets, width).map_err(|error| damaged(&file, &error))?;
+        let set_values = data.take(sets * lengths.len()).map_err(|error| damaged(&file, &error))?;
+        let counts = &counts[lengths.clone()];
+        let count = counts.iter().sum();
+        budget.take(&file, [(count, size_of::<Exception>()), (count, size_of::<f64>())])?;
+        let cells = cells.take(count).map_err(|error| damaged(&file, &error))?;
+        let values = values.take(count).map_err(|error| damaged(&file, &error))?;
+        let part = Part {
+            lengths,
+            sets: sets_of_pairs,
+            values: set_values.into_iter().map(|value| sound(f64::from_le_bytes(value))).collect(),
+            exceptions: exceptions(&file, counts, &cells, &values, pairs)?,
+        };
         clustered.write_part(part).map_err(|error| file.unusable(error.to_string()))?;
     }
-    Ok(clustered)
+    if [&mut info, &mut data, &mut cells, &mut values].into_iter().all(Inflating::is_at_end) {
+        return Ok(clustered);
+    }
+    Err(file.unusable("is damaged: there is more in it than it announces; copy it again from where it was made"))
+}
+
+fn damaged(file: &NcFile, error: &std::io::Error) -> StoreError {
+    match error.kind() {
+        std::io::ErrorKind::OutOfMemory => StoreError::NoMemory { path: file.path.clone() },
+        _ => file.unusable("is damaged: its blocks cannot be inflated; copy it again from where it was made"),
+    }
+}
+
+/// Bytes that may still be taken for what a file announces. Deflated bytes can announce a thousand times as many: a file
+/// that does is believed up to [`ALWAYS`], beyond that where it is not small itself.
+struct Budget(u64);
+
+/// What any file may take: sets of 4,000 hosts in four ranges.
+const ALWAYS: u64 = 1 << 28;
+
+/// What every byte of a file may take: 64 times is what maps of leaf-spine clusters without noise reach.
+const PER_BYTE: u64 = 64;
+
+impl Budget {
+    fn of(file: &NcFile) -> Self {
+        Self(ALWAYS.saturating_add(file.size().saturating_mul(PER_BYTE)))
+    }
+
+    /// Takes room for so many numbers of so many bytes, twice.
+    fn take(&mut self, file: &NcFile, wanted: [(usize, usize); 2]) -> Result<(), StoreError> {
+        let bytes = |(count, size): (usize, usize)| (count as u64).saturating_mul(size as u64);
+        let wanted = wanted.into_iter().map(bytes).fold(0, u64::saturating_add);
+        match self.0.checked_sub(wanted) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => {
+                let size = file.size();
+                Err(file.unusable(format!("is damaged: its {size} bytes announce more than {ALWAYS} bytes of sets")))
+            }
+        }
+    }
 }
 
 fn check_version(file: &NcFile) -> Result<(), StoreError> {
     let format = file.text(FORMAT)?.unwrap_or_default();
     match format.strip_prefix(FORMAT_NAME).map(str::parse::<u32>) {
-        Some(Ok(1..=FORMAT_VERSION)) => Ok(()),
+        Some(Ok(FORMAT_VERSION)) => Ok(()),
         Some(_) => Err(file.unusable(format!(
             "has the format `{format}`, which is newer than this program: use a newer network_analyze"
         ))),
         None => Err(file.unusable("is NetCDF, but no archive of `network_analyze cluster`")),
     }
-}
-
-/// All values of a variable over the given dimensions.
-fn all<T: netcdf::NcTypeDescriptor + Copy>(
-    file: &NcFile,
-    name: &str,
-    dimensions: &[&str],
-) -> Result<Vec<T>, StoreError> {
-    let variable = file.variable_over(name, dimensions)?;
-    if variable.len() == 0 {
-        return Ok(Vec::new());
-    }
-    variable.get_values(..).map_err(StoreError::netcdf("read", &file.path))
 }
 
 fn about(file: &NcFile) -> Result<About, StoreError> {
@@ -95,7 +130,7 @@ fn about(file: &NcFile) -> Result<About, StoreError> {
     let tolerance: Tolerance = needed(TOLERANCE)?.parse().map_err(|error| file.unusable(format!("{error}")))?;
     let origin: Origin = serde_json::from_str(&needed(RUN)?)
         .map_err(|error| file.unusable(format!("has a damaged attribute `{RUN}`: {error}")))?;
-    let lengths = lengths(file, all::<i64>(file, MES_LENGTH, &[I])?)?;
+    let lengths = lengths(file, file.integers(file.variable_over(MES_LENGTH, &[I])?)?)?;
     let [begin, end, step] = three(file, BEGIN_END_STEP)?;
     let [noise_length, noise_messages, noise_processes] = three(file, NOISE)?;
     let mut header = Header {
@@ -136,24 +171,20 @@ fn lengths(file: &NcFile, values: Vec<i64>) -> Result<Vec<Bytes>, StoreError> {
 }
 
 fn hosts(file: &NcFile, ranks: usize) -> Result<Hosts, StoreError> {
-    let names: Vec<String> = match (file.text(HOSTS)?, file.text(HOST_NAMES)?) {
-        (Some(list), _) => {
-            hostlist::expand(&list).map_err(|error| file.unusable(format!("names its hosts so: {error}")))?
-        }
-        (None, Some(names)) => names.lines().map(str::to_owned).collect(),
-        (None, None) => file.texts(HOST)?,
+    let names: Vec<String> = match file.text(HOSTS)? {
+        Some(list) => hostlist::expand_up_to(&list, ranks)
+            .map_err(|error| file.unusable(format!("names its hosts in a way that cannot be read: {error}")))?,
+        None => file.texts(HOST)?,
     };
-    if names.len() != ranks {
-        return Err(file.unusable(format!("names {} hosts for {ranks} ranks", names.len())));
-    }
-    Ok(Hosts::new(names))
+    checked_hosts(file, names, ranks)
 }
 
 fn order(file: &NcFile, ranks: usize) -> Result<Vec<Rank>, StoreError> {
-    if file.file.variable(ORDER).is_none() {
+    if !file.has(ORDER) {
         return Ok((0..ranks).collect());
     }
-    let order: Vec<Rank> = all::<i32>(file, ORDER, &[X])?.into_iter().map(|rank| rank as Rank).collect();
+    let order = file.integers(file.variable_over(ORDER, &[X])?)?;
+    let order: Vec<Rank> = order.into_iter().map(|rank| rank as Rank).collect();
     let mut sorted = order.clone();
     sorted.sort_unstable();
     if sorted.into_iter().eq(0..ranks) {
@@ -163,68 +194,76 @@ fn order(file: &NcFile, ranks: usize) -> Result<Vec<Rank>, StoreError> {
     }
 }
 
-/// The numbers of the lengths at which ranges begin, and behind them that of the end.
-fn range_starts(file: &NcFile, lengths: &[Bytes]) -> Result<Vec<usize>, StoreError> {
-    let first_lengths = all::<i64>(file, LENGTH, &[N])?;
+/// A range of lengths, of which the sets are numbers of `width` bytes.
+struct Range {
+    lengths: std::ops::Range<usize>,
+    sets: usize,
+    width: usize,
+}
+
+fn ranges(file: &NcFile, lengths: &[Bytes]) -> Result<Vec<Range>, StoreError> {
+    let numbers = |name: &str| file.integers(file.variable_over(name, &[N])?);
+    let [first_lengths, sets, widths] = [numbers(LENGTH)?, numbers(SETS)?, numbers(INFO_WIDTH)?];
     let place = |length: &i64| lengths.binary_search(&Bytes(u64::try_from(*length).ok()?)).ok();
     let starts: Option<Vec<usize>> = first_lengths.iter().map(place).chain([Some(lengths.len())]).collect();
-    match starts {
-        Some(starts) if starts[0] == 0 && starts.is_sorted_by(|a, b| a < b) => Ok(starts),
-        _ => Err(file.unusable("has ranges that do not begin at ascending lengths of its sweep")),
-    }
+    let Some(starts) = starts.filter(|starts| starts[0] == 0 && starts.is_sorted_by(|a, b| a < b)) else {
+        return Err(file.unusable("has ranges that do not begin at ascending lengths of its sweep"));
+    };
+    let range = |k: usize| {
+        let sets = usize::try_from(sets[k]).ok()?;
+        let width = usize::try_from(widths[k]).ok().filter(|width| *width == width_of(sets))?;
+        Some(Range { lengths: starts[k]..starts[k + 1], sets, width })
+    };
+    let ranges: Option<_> = (0..first_lengths.len()).map(range).collect();
+    ranges.ok_or_else(|| file.unusable("is damaged: the sets of its ranges and the width of their numbers differ"))
 }
 
-/// From where values start to numbers of sets, and the values by set.
-fn sets(file: &NcFile, info: &[i32], lengths: usize, values: &[f64]) -> Result<(Vec<u32>, Vec<f64>), StoreError> {
-    let mut starts: Vec<i32> = info.iter().copied().filter(|start| *start != NO_START).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    let inside = |start: i32| usize::try_from(start).is_ok_and(|start| start + lengths <= values.len());
-    if let Some(start) = starts.iter().find(|start| !inside(**start)) {
-        return Err(file.unusable(format!("is cut off or damaged: values start at {start} of {}", values.len())));
-    }
-    let number = |start: &i32| starts.binary_search(start).map_or(NO_SET, |set| set as u32);
-    let set_values = starts.iter().flat_map(|start| &values[*start as usize..][..lengths]).copied().collect();
-    Ok((info.iter().map(number).collect(), set_values))
+/// The set of every pair in the next range.
+fn sets_of_pairs(info: &mut Inflating, pairs: usize, sets: usize, width: usize) -> std::io::Result<Vec<u32>> {
+    let numbers: Vec<u32> = match width {
+        1 => info.take::<1>(pairs)?.into_iter().map(|number| u32::from(number[0])).collect(),
+        2 => info.take::<2>(pairs)?.into_iter().map(|number| u32::from(u16::from_le_bytes(number))).collect(),
+        _ => info.take::<4>(pairs)?.into_iter().map(u32::from_le_bytes).collect(),
+    };
+    let set = |number: u32| match number {
+        number if number == no_set(width) => Some(NO_SET),
+        number => Some(number).filter(|number| (*number as usize) < sets),
+    };
+    let numbers: Option<Vec<u32>> = numbers.into_iter().map(set).collect();
+    numbers.ok_or_else(|| std::io::ErrorKind::InvalidData.into())
 }
 
-/// All exceptions of a file.
-struct Exceptions {
-    /// For every length the number of its first exception, and behind them that of the end.
-    starts: Vec<usize>,
-    cells: Vec<u32>,
-    values: Vec<f64>,
+/// `[length]`: number of exceptions.
+fn exception_counts(file: &NcFile, about: &About) -> Result<Vec<usize>, StoreError> {
+    let counts = file.integers(file.variable_over(EXCEPTIONS, &[I])?)?;
+    let cells = about.header.hosts.ranks().pow(2);
+    let count = |count: i64| usize::try_from(count).ok().filter(|count| *count <= cells);
+    let counts: Option<Vec<usize>> = counts.into_iter().map(count).collect();
+    counts.ok_or_else(|| file.unusable("has more exceptions at a length than cells"))
 }
 
-impl Exceptions {
-    fn read(file: &NcFile, about: &About) -> Result<Self, StoreError> {
-        let none = Self { starts: vec![0; about.lengths.len() + 1], cells: Vec::new(), values: Vec::new() };
-        if file.file.variable(EXCEPTION_CELL).is_none() {
-            return Ok(none);
+/// The exceptions of a range, of which every length has so many.
+fn exceptions(
+    file: &NcFile,
+    counts: &[usize],
+    cells: &[[u8; 4]],
+    values: &[[u8; 8]],
+    pairs: usize,
+) -> Result<Vec<Exception>, StoreError> {
+    let mut exceptions: Vec<Exception> = Vec::with_capacity(cells.len());
+    let mut first = 0;
+    for (length, count) in counts.iter().enumerate() {
+        let places = first..first + count;
+        let cells: Vec<u32> = cells[places.clone()].iter().map(|cell| u32::from_le_bytes(*cell)).collect();
+        if !cells.is_sorted_by(|a, b| a < b) || cells.last().is_some_and(|cell| *cell as usize >= pairs) {
+            return Err(file.unusable("has exceptions out of order"));
         }
-        let cells = all::<u32>(file, EXCEPTION_CELL, &[E])?;
-        let values = all::<f64>(file, EXCEPTION_VALUE, &[E])?;
-        let mut starts: Vec<usize> =
-            all::<i32>(file, EXCEPTION_START, &[I])?.into_iter().map(|start| start as usize).collect();
-        starts.push(cells.len());
-        if starts.is_sorted() && values.len() == cells.len() {
-            return Ok(Self { starts, cells, values });
-        }
-        Err(file.unusable("has exceptions out of order"))
+        let exception = |(cell, value): (u32, &[u8; 8])| {
+            let value = sound(f64::from_le_bytes(*value));
+            Exception { length: length as u32, cell, value }
+        };
+        exceptions.extend(cells.into_iter().zip(&values[places]).map(exception));
+        first += count;
     }
-
-    /// Those of a range, numbered from its first length.
-    fn of(&self, file: &NcFile, range: std::ops::Range<usize>, cells: usize) -> Result<Vec<Exception>, StoreError> {
-        let mut exceptions = Vec::with_capacity(self.starts[range.end] - self.starts[range.start]);
-        for (length, place) in range.enumerate() {
-            let places = self.starts[place]..self.starts[place + 1];
-            let ascending = self.cells[places.clone()].is_sorted_by(|a, b| a < b);
-            if !ascending || self.cells[places.clone()].last().is_some_and(|cell| *cell as usize >= cells) {
-                return Err(file.unusable("has exceptions out of order"));
-            }
-            let exception = |k: usize| Exception { length: length as u32, cell: self.cells[k], value: self.values[k] };
-            exceptions.extend(places.map(exception));
-        }
-        Ok(exceptions)
-    }
+    Ok(exceptions)
 }

@@ -1,4 +1,4 @@
-use std::{fs, path::PathBuf};
+use std::{fs, io::Read, path::PathBuf};
 
 use super::{super::schema, *};
 use crate::{
@@ -40,9 +40,9 @@ fn written(about: About, parts: impl IntoIterator<Item = Part>) -> (tempfile::Te
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.cluster.nc");
     let order = about.order.clone();
-    let mut writer = create_archive(&path, about, false).unwrap();
+    let mut writer = ArchiveWriter::new(about).unwrap();
     parts.into_iter().for_each(|part| writer.write_part(part).unwrap());
-    writer.close(&order).unwrap();
+    writer.finish(&order, &mut fs::File::create(&path).unwrap()).unwrap();
     (folder, path)
 }
 
@@ -88,27 +88,29 @@ fn the_file_has_network_tests2s_variables() {
     for scalar in scalars.iter().chain(&ranges) {
         assert!(file.variable(scalar).unwrap().dimensions().is_empty(), "{scalar}");
     }
-    let starts: Vec<i32> = file.variable(INFO).unwrap().get_values((0..1, .., ..)).unwrap();
+    // The three steps, as a program in another language takes them: the range, the set of a pair, the value.
+    let bytes = |name: &str| {
+        let bytes: Vec<u8> = file.variable(name).unwrap().get_values(..).unwrap();
+        let mut inflated = Vec::new();
+        flate2::read::ZlibDecoder::new(&bytes[..]).read_to_end(&mut inflated).unwrap();
+        inflated
+    };
     let lengths: Vec<i64> = file.variable("length").unwrap().get_values(..).unwrap();
-    let data: Vec<f64> = file.variable("data").unwrap().get_values(..).unwrap();
     assert_eq!(lengths, [0, 9]);
-    // The three steps of the seed's reader, for the pair (0, 2) at the second length.
-    assert_eq!(data[starts[2] as usize + 1], 2.0);
-    assert_eq!(starts[6], NO_START);
-}
-
-#[test]
-fn an_existing_file_is_kept_unless_it_may_be_replaced() {
-    let about = about(Hosts::new(["a", "b", "c"]), 5, 5);
-    let (folder, path) = written(about.clone(), parts());
-    let before = fs::read(&path).unwrap();
-    let refused = create_archive(&path, about.clone(), false).unwrap_err().to_string();
-    assert!(refused.contains("--force"), "{refused}");
-    drop(create_archive(&path, about.clone(), true).unwrap());
-    assert_eq!(fs::read(&path).unwrap(), before, "an archive that is not closed leaves the old one");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "and nothing else");
-    let nowhere = create_archive(&folder.path().join("no/run.nc"), about, false).unwrap_err().to_string();
-    assert!(nowhere.contains("does not exist"), "{nowhere}");
+    let (sets, widths): (Vec<u32>, Vec<u8>) = (
+        file.variable(SETS).unwrap().get_values(..).unwrap(),
+        file.variable(INFO_WIDTH).unwrap().get_values(..).unwrap(),
+    );
+    assert_eq!((sets, widths), (vec![2, 0], vec![1, 1]));
+    let (info, data) = (bytes(INFO), bytes("data"));
+    // The pair (0, 2) at the second length; all first bytes of the six values stand before all second ones.
+    let place = usize::from(info[2]) * 3 + 1;
+    let value: [u8; 8] = std::array::from_fn(|byte| data[byte * 6 + place]);
+    assert_eq!(f64::from_le_bytes(value), 2.0);
+    assert_eq!(info[6], 255, "in no set");
+    let described =
+        |variable: netcdf::Variable| variable.attribute("long_name").is_some() && variable.attribute("units").is_some();
+    assert!(file.variables().filter(|variable| variable.name() != "host").all(described));
 }
 
 #[test]
@@ -123,13 +125,13 @@ fn the_same_archive_is_the_same_file() {
 fn a_truncated_archive_says_so() {
     let (_folder, path) = written(about(Hosts::new(["a", "b", "c"]), 5, 5), parts());
     let whole = fs::read(&path).unwrap();
-    for size in [whole.len() - 1, whole.len() / 2, 600, 5] {
+    for size in [whole.len() - 8, whole.len() / 2, 600, 5] {
         fs::write(&path, &whole[..size]).unwrap();
-        assert!(is_archive(&path));
         let error = error(&path);
-        assert!(error.contains("run.cluster.nc") && error.contains("cut off or damaged"), "{size}: {error}");
+        assert!(error.contains("run.cluster.nc"), "{size}: {error}");
+        assert!(["cut off", "ends in the middle"].iter().any(|what| error.contains(what)), "{size}: {error}");
     }
-    for content in [&b""[..], b"CDF\x01", b"length,source"] {
+    for content in [&b""[..], b"CDF\x01", b"length,source", b"\x89HDF\r\n"] {
         fs::write(&path, content).unwrap();
         assert!(!is_archive(&path));
     }
@@ -149,23 +151,39 @@ fn a_foreign_or_contradictory_archive_says_what_is_wrong() {
     };
     let with = |name: &'static str, value: &'static str| {
         move |file: &mut netcdf::FileMut| {
+            file.redef().unwrap();
             file.add_attribute(name, value).unwrap();
         }
     };
-    spoil("newer", &with("format", "network_test.archive/2"));
+    spoil("newer", &with("format", "network_test.archive/3"));
     spoil("no archive", &with("format", "other"));
     spoil("no tolerance", &with("tolerance", "lax"));
     spoil("`run`", &with("run", "{"));
     spoil("names 2 hosts", &with("hosts", "a,b"));
-    spoil("values start at 77", &|file| {
-        file.variable_mut("info").unwrap().put_value(77_i32, [0, 0, 1]).unwrap();
-    });
+    spoil("more than 3 hosts", &with("hosts", "a[1-1000000]"));
+    spoil("invisible", &with("hosts", "a,b,c\u{202e}"));
+    let number = |name: &'static str, place: usize, value: i64| {
+        move |file: &mut netcdf::FileMut| file.variable_mut(name).unwrap().put_value(value, [place]).unwrap()
+    };
     spoil("`proc_num`", &|file| file.variable_mut("proc_num").unwrap().put_value(4_i32, ()).unwrap());
-    spoil("ascending lengths", &|file| file.variable_mut("length").unwrap().put_value(7_i32, [1]).unwrap());
-    spoil("exceptions out of order", &|file| {
-        file.variable_mut("exception_cell").unwrap().put_value(8_u32, [0]).unwrap();
-    });
-    spoil("`order`", &|file| file.variable_mut("order").unwrap().put_value(0_i32, [0]).unwrap());
+    spoil("ascending lengths", &number("length", 1, 7));
+    spoil("cannot be inflated", &number("sets", 0, 1));
+    spoil("width of their numbers", &number("sets", 0, 300));
+    spoil("cannot be inflated", &number("sets", 0, 200));
+    spoil("more exceptions", &number("exceptions", 0, 10));
+    spoil("`order`", &number("order", 0, 0));
+    spoil("cannot be inflated", &number("info", 0, 0));
+}
+
+#[test]
+fn a_small_archive_cannot_ask_for_much_memory() {
+    let ranks = 20_000;
+    let mut about = about(Hosts::new((0..ranks).map(|rank| format!("node{rank:05}"))), 1, 1);
+    about.order = (0..ranks).collect();
+    let part = Part { lengths: 0..1, sets: vec![0; ranks * ranks], values: vec![1.0], exceptions: Vec::new() };
+    let (_folder, path) = written(about, [part]);
+    assert!(fs::metadata(&path).unwrap().len() < 600_000);
+    assert!(error(&path).contains("bytes announce more than"), "{}", error(&path));
 }
 
 #[test]

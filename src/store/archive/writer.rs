@@ -1,160 +1,151 @@
-//! Writes an archive part by part.
+//! Writes an archive part by part; the file at the end.
+//!
+//! In: parts. Out: the bytes of a file, into whatever [`std::io::Write`] the caller has. Until then its deflated blocks
+//! are in memory, which are what the file will have.
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    io::{self, Write},
 };
 
-use netcdf::{AttributeValue, FileMut, Options, types::NcVariableType};
-
-use super::{super::definition::scalars, *};
+use super::{super::definition::scalars, block::Deflating, *};
 use crate::{
-    record::{About, BoxError, NO_SET, Part, PartSink},
+    record::{About, BoxError, Header, NO_SET, Part, PartSink},
     store::{
-        StoreError, chars,
-        schema::{DATA, EXACT, FORMAT, HOST, HOST_NAMES, HOSTS_ITEM, LENGTH, N, STRINGS, STRINGS_LEN, X, check_header},
+        StoreError,
+        classic::{Kind, NewFile, NewValue},
+        schema::{
+            CONVENTIONS, CONVENTIONS_FOLLOWED, DATA, EXACT, FORMAT, HOST, HOSTS_ITEM, LENGTH, N, TITLE, X, check_header,
+        },
     },
-    units::{Bytes, Rank, hostlist},
+    units::{Rank, hostlist},
 };
 
-/// Create flags of NetCDF 4.9 (earlier ones ignore them): variables do not refer to the scales of their dimensions, and
-/// the order in which attributes were made is not kept. Both take several KiB and tell nothing.
-const SMALLER: i32 = 0x40000 | 0x20000;
-
-/// The most: there is little to deflate, and it is worth it.
-const DEFLATE: i32 = 9;
-
-/// Most values in a chunk of `data` and of the exceptions, and most numbers in one of `info`.
-const CHUNK: usize = 1 << 13;
-const INFO_CHUNK: usize = 1 << 20;
-
-/// An archive that is being written, beside its place: [`ArchiveWriter::close`] moves it there.
+/// An archive in writing.
 #[derive(Debug)]
 pub struct ArchiveWriter {
-    path: PathBuf,
-    force: bool,
-    place: tempfile::NamedTempFile,
-    file: FileMut,
     about: About,
-    parts: usize,
-    values: usize,
-    /// For every length so far the number of its first exception.
-    exception_starts: Vec<i32>,
-    exceptions: usize,
+    info: Deflating,
+    data: Deflating,
+    cells: Deflating,
+    values: Deflating,
+    /// `[range]`: first length, sets, width.
+    ranges: Vec<(u64, u32, u8)>,
+    /// `[length]`
+    exceptions: Vec<u32>,
 }
 
-/// Creates an archive at `path`; an existing file is replaced with `force`, at the end.
-pub fn create_archive(path: &Path, about: About, force: bool) -> Result<ArchiveWriter, StoreError> {
-    check_header(&about.header).map_err(StoreError::Header)?;
-    if path.is_dir() {
-        return Err(StoreError::unusable(path, "is a folder: name a file in it"));
+impl ArchiveWriter {
+    /// Begins an archive.
+    pub fn new(about: About) -> Result<Self, StoreError> {
+        check_header(&about.header).map_err(StoreError::Header)?;
+        let [info, data, cells, values] = std::array::from_fn(|_| Deflating::new());
+        Ok(Self { about, info, data, cells, values, ranges: Vec::new(), exceptions: Vec::new() })
     }
-    if path.exists() && !force {
-        return Err(StoreError::unusable(path, "exists: name another file, or replace it with --force"));
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return Err(StoreError::NoFolder { folder: folder.to_owned() });
-    }
-    let place = tempfile::Builder::new().suffix(".nc").tempfile_in(folder).map_err(StoreError::io("create", path))?;
-    let file = define(place.path(), &about).map_err(StoreError::netcdf("create", path))?;
-    Ok(ArchiveWriter {
-        path: path.to_owned(),
-        force,
-        place,
-        file,
-        about,
-        parts: 0,
-        values: 0,
-        exception_starts: Vec::new(),
-        exceptions: 0,
-    })
-}
 
-fn define(path: &Path, about: &About) -> netcdf::Result<FileMut> {
-    let options = Options::NETCDF4 | Options::from_bits_retain(SMALLER as _);
-    let mut file = netcdf::create_with(path, options)?;
-    let ranks = about.header.hosts.ranks();
-    file.add_dimension(X, ranks)?;
-    file.add_dimension(I, about.lengths.len())?;
-    file.add_unlimited_dimension(N)?;
-    file.add_unlimited_dimension(D)?;
-    let scalars = scalars(&about.header, about.statistic);
-    for scalar in &scalars {
-        let mut variable = file.add_variable::<i32>(scalar.name, &[])?;
-        if scalar.fitting() as u64 != scalar.value {
-            variable.put_attribute(EXACT, scalar.value.to_string())?;
+    /// What the archive is about.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn add(&mut self, part: &Part) -> io::Result<()> {
+        let sets = part.set_count();
+        let width = width_of(sets);
+        let number = |set: &u32| if *set == NO_SET { no_set(width) } else { *set };
+        match width {
+            1 => self.info.append(&part.sets.iter().map(|set| [number(set) as u8]).collect::<Vec<_>>())?,
+            2 => {
+                self.info.append(&part.sets.iter().map(|set| (number(set) as u16).to_le_bytes()).collect::<Vec<_>>())?
+            }
+            _ => self.info.append(&part.sets.iter().map(|set| number(set).to_le_bytes()).collect::<Vec<_>>())?,
         }
+        self.data.append(&part.values.iter().map(|value| value.to_le_bytes()).collect::<Vec<_>>())?;
+        let cells: Vec<_> = part.exceptions.iter().map(|exception| exception.cell.to_le_bytes()).collect();
+        let values: Vec<_> = part.exceptions.iter().map(|exception| exception.value.to_le_bytes()).collect();
+        self.cells.append(&cells)?;
+        self.values.append(&values)?;
+        let first = self.about.lengths[part.lengths.start].0;
+        self.ranges.push((first, sets as u32, width as u8));
+        self.exceptions.extend((0..part.lengths.len()).map(|length| part.exceptions_at(length).len() as u32));
+        Ok(())
     }
-    let mut info = file.add_variable::<i32>(INFO, &[N, X, X])?;
-    info.set_chunking(&[1, (INFO_CHUNK / ranks).clamp(1, ranks), ranks])?;
-    info.set_compression(DEFLATE, true)?;
-    let mut length = length_variable(&mut file, LENGTH, N, &about.lengths)?;
-    length.set_chunking(&[16])?;
-    let mut data = file.add_variable::<f64>(DATA, &[D])?;
-    data.set_chunking(&[CHUNK])?;
-    data.set_compression(DEFLATE, true)?;
-    data.put_attribute("units", about.statistic.unit())?;
-    let mut lengths = length_variable(&mut file, MES_LENGTH, I, &about.lengths)?;
-    lengths.put_attribute("units", "byte")?;
-    define_hosts(&mut file, about)?;
-    define_attributes(&mut file, about)?;
-    file.enddef()?;
-    for scalar in &scalars {
-        scalar.put(&mut file)?;
+
+    /// Ends the archive and gives its bytes to `out`. `order`: all ranks, those that behave alike side by side.
+    pub fn finish(self, order: &[Rank], out: &mut dyn Write) -> io::Result<()> {
+        let About { header, lengths, .. } = &self.about;
+        let mut file = NewFile::default();
+        let x = file.dimension(X, header.hosts.ranks());
+        let i = file.dimension(I, lengths.len());
+        let n = file.dimension(N, self.ranges.len().max(1));
+        let mut values: Vec<Vec<u8>> = Vec::new();
+        attributes(&mut file, &self.about);
+        for scalar in scalars(header, self.about.statistic) {
+            let variable = file.variable(scalar.name, Kind::Int, &[]);
+            variable.with("long_name", scalar.meaning).with("units", scalar.unit);
+            if scalar.fitting() as u64 != scalar.value {
+                variable.with(EXACT, scalar.value.to_string());
+            }
+            values.push(scalar.fitting().to_be_bytes().to_vec());
+        }
+        let int64s = |numbers: &mut dyn Iterator<Item = u64>| numbers.flat_map(u64::to_be_bytes).collect::<Vec<u8>>();
+        file.variable(MES_LENGTH, Kind::Int64, &[i]).with("long_name", "message length").with("units", "byte");
+        values.push(int64s(&mut lengths.iter().map(|length| length.0)));
+        let text = "message length at which a range begins";
+        file.variable(LENGTH, Kind::Int64, &[n]).with("long_name", text).with("units", "byte");
+        values.push(int64s(&mut self.ranges.iter().map(|range| range.0)));
+        file.variable(SETS, Kind::UInt, &[n]).with("long_name", "sets of pairs of a range").with("units", "1");
+        values.push(self.ranges.iter().flat_map(|range| range.1.to_be_bytes()).collect());
+        let text = "bytes of a number of info in a range; the largest number of that width: the pair is in no set";
+        file.variable(INFO_WIDTH, Kind::UByte, &[n]).with("long_name", text).with("units", "byte");
+        values.push(self.ranges.iter().map(|range| range.2).collect());
+        let text = "cells of a length that are kept exactly; they override their sets";
+        file.variable(EXCEPTIONS, Kind::UInt, &[i]).with("long_name", text).with("units", "1");
+        values.push(self.exceptions.iter().flat_map(|count| count.to_be_bytes()).collect());
+        if !order.iter().copied().eq(0..order.len()) {
+            let text = "ranks, those that behave alike side by side";
+            file.variable(ORDER, Kind::Int, &[x]).with("long_name", text).with("units", "1");
+            values.push(order.iter().flat_map(|rank| (*rank as i32).to_be_bytes()).collect());
+        }
+        hosts(&mut file, x, header, &mut values);
+        let unit = self.about.statistic.unit();
+        for (name, block, shape, kind, unit, text) in [
+            (INFO, self.info, "n x x", "unsigned, info_width[n] bytes", "1", "number of the set of a pair in a range"),
+            (DATA, self.data, "n sets[n] lengths_of_range", "double", unit, "value of a set at a length"),
+            (EXCEPTION_CELL, self.cells, "exception", "uint", "1", "source * proc_num + destination"),
+            (EXCEPTION_VALUE, self.values, "exception", "double", unit, "value of a cell that is kept exactly"),
+        ] {
+            let bytes = block.end()?;
+            let dimension = file.dimension(&format!("{name}_bytes"), bytes.len());
+            let variable = file.variable(name, Kind::UByte, &[dimension]);
+            variable.with("long_name", text).with("units", unit).with("shape", shape).with("type", kind);
+            variable.with("byte_order", "little").with("filters", "shuffle (for each range), zlib");
+            values.push(bytes);
+        }
+        out.write_all(&file.header())?;
+        values.iter_mut().try_for_each(|bytes| {
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            out.write_all(bytes)
+        })?;
+        out.flush()
     }
-    put_lengths(&mut file, MES_LENGTH, 0, &about.lengths)?;
-    if file.variable(HOST).is_some() {
-        let mut hosts = variable(&mut file, HOST)?;
-        chars::write(&mut hosts, STRINGS_LEN, about.header.hosts.name_of_every_rank())?;
-    }
-    Ok(file)
 }
 
-/// A variable of message lengths: ints where they fit, as in result sets.
-fn length_variable<'f>(
-    file: &'f mut FileMut,
-    name: &str,
-    dimension: &str,
-    lengths: &[Bytes],
-) -> netcdf::Result<netcdf::VariableMut<'f>> {
-    if fits_int(lengths) {
-        file.add_variable::<i32>(name, &[dimension])
-    } else {
-        file.add_variable::<i64>(name, &[dimension])
-    }
-}
-
-fn fits_int(lengths: &[Bytes]) -> bool {
-    lengths.iter().all(|length| i32::try_from(length.0).is_ok())
-}
-
-fn put_lengths(file: &mut FileMut, name: &str, first: usize, lengths: &[Bytes]) -> netcdf::Result<()> {
-    let values: Vec<i64> = lengths.iter().map(|length| length.0 as i64).collect();
-    let mut variable = variable(file, name)?;
-    if variable.vartype() == NcVariableType::Int(netcdf::types::IntType::I32) {
-        let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
-        return variable.put_values(&values, first..first + values.len());
-    }
-    variable.put_values(&values, first..first + values.len())
-}
-
-/// A list in Slurm's notation where that says it all, else a variable, or lines where names are too long for that.
-fn define_hosts(file: &mut FileMut, about: &About) -> netcdf::Result<()> {
-    let names: Vec<&str> = about.header.hosts.name_of_every_rank().collect();
+/// A list in Slurm's notation where that says it all, else a variable.
+fn hosts(file: &mut NewFile, x: usize, header: &Header, values: &mut Vec<Vec<u8>>) {
+    let names: Vec<&str> = header.hosts.name_of_every_rank().collect();
     let list = hostlist::compress(&names);
     if list.len() <= HOSTS_ATTRIBUTE && hostlist::expand(&list).is_ok_and(|expanded| expanded == names) {
-        return file.add_attribute(HOSTS, list).map(drop);
+        return file.attribute(HOSTS, list);
     }
-    if names.iter().any(|name| name.len() > STRINGS_LEN) {
-        return file.add_attribute(HOST_NAMES, names.join("\n")).map(drop);
-    }
-    file.add_dimension(STRINGS, STRINGS_LEN)?;
-    let mut host = file.add_variable_with_type(HOST, &[X, STRINGS], &NcVariableType::Char)?;
-    host.set_compression(DEFLATE, false)
+    let longest = names.iter().map(|name| name.len()).max().unwrap_or(1);
+    let width = file.dimension(NAME, longest);
+    let variable = file.variable(HOST, Kind::Char, &[x, width]);
+    variable.with("long_name", "host of every rank").with("_Encoding", "utf-8");
+    let filled = |name: &&str| name.bytes().chain(std::iter::repeat_n(0, longest - name.len())).collect::<Vec<_>>();
+    values.push(names.iter().flat_map(filled).collect());
 }
 
-fn define_attributes(file: &mut FileMut, about: &About) -> netcdf::Result<()> {
+fn attributes(file: &mut NewFile, about: &About) {
     let header = &about.header;
     let known = header.provenance.entries().into_iter().filter(|(_, value)| !value.is_empty());
     let origin = Origin {
@@ -162,126 +153,24 @@ fn define_attributes(file: &mut FileMut, about: &About) -> netcdf::Result<()> {
         provenance: known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>(),
         planned: (header.planned != about.lengths).then(|| header.planned.iter().map(|length| length.0).collect()),
     };
-    let origin = serde_json::to_string(&origin).unwrap_or_default();
-    let mut put = |name: &str, value: String| file.add_attribute(name, value).map(drop);
-    put(FORMAT, format!("{FORMAT_NAME}{FORMAT_VERSION}"))?;
-    put(TOLERANCE, about.tolerance.to_string())?;
-    put(REASON, about.reason.clone())?;
-    put(RUN, origin)
-}
-
-fn variable<'f>(file: &'f mut FileMut, name: &str) -> netcdf::Result<netcdf::VariableMut<'f>> {
-    file.variable_mut(name).ok_or_else(|| netcdf::Error::NotFound(name.to_owned()))
-}
-
-impl ArchiveWriter {
-    /// What the archive is about.
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn put_part(&mut self, part: &Part, first: usize, stride: usize) -> netcdf::Result<()> {
-        let start = |set: u32| if set == NO_SET { NO_START } else { (first + set as usize * stride) as i32 };
-        let info: Vec<i32> = part.sets.iter().map(|set| start(*set)).collect();
-        let n = self.parts;
-        variable(&mut self.file, INFO)?.put_values(&info, (n..n + 1, .., ..))?;
-        put_lengths(&mut self.file, LENGTH, n, &self.about.lengths[part.lengths.start..part.lengths.start + 1])?;
-        if part.set_count() > 0 {
-            let mut values = vec![f64::NAN; part.set_count() * stride];
-            for set in 0..part.set_count() {
-                let curve = part.curve(set);
-                let place = &mut values[set * stride..][..stride];
-                place.fill(curve[curve.len() - 1]);
-                place[..curve.len()].copy_from_slice(curve);
-            }
-            variable(&mut self.file, DATA)?.put_values(&values, first..first + values.len())?;
-        }
-        if !part.exceptions.is_empty() {
-            self.put_exceptions(part)?;
-        }
-        Ok(())
-    }
-
-    fn put_exceptions(&mut self, part: &Part) -> netcdf::Result<()> {
-        if self.file.variable(EXCEPTION_CELL).is_none() {
-            self.file.redef()?;
-            self.file.add_unlimited_dimension(E)?;
-            let mut cells = self.file.add_variable::<u32>(EXCEPTION_CELL, &[E])?;
-            cells.set_chunking(&[CHUNK])?;
-            cells.set_compression(DEFLATE, true)?;
-            let mut values = self.file.add_variable::<f64>(EXCEPTION_VALUE, &[E])?;
-            values.set_chunking(&[CHUNK])?;
-            values.set_compression(DEFLATE, true)?;
-            self.file.add_variable::<i32>(EXCEPTION_START, &[I])?;
-            self.file.enddef()?;
-        }
-        let place = self.exceptions..self.exceptions + part.exceptions.len();
-        let cells: Vec<u32> = part.exceptions.iter().map(|exception| exception.cell).collect();
-        let values: Vec<f64> = part.exceptions.iter().map(|exception| exception.value).collect();
-        variable(&mut self.file, EXCEPTION_CELL)?.put_values(&cells, place.clone())?;
-        variable(&mut self.file, EXCEPTION_VALUE)?.put_values(&values, place)
-    }
-
-    /// Ends the archive and moves it to its place. `order`: all ranks, those that behave alike beside each other.
-    pub fn close(mut self, order: &[Rank]) -> Result<(), StoreError> {
-        let path = self.path.clone();
-        self.end(order).map_err(StoreError::netcdf("write", &path))?;
-        let Self { file, place, force, .. } = self;
-        file.close().map_err(StoreError::netcdf("write", &path))?;
-        readable_as_others(place.path()).map_err(StoreError::io("write", &path))?;
-        let kept = if force { place.persist(&path) } else { place.persist_noclobber(&path) };
-        kept.map(drop).map_err(|error| StoreError::io("write", &path)(error.error))
-    }
-
-    fn end(&mut self, order: &[Rank]) -> netcdf::Result<()> {
-        if self.exceptions > 0 {
-            variable(&mut self.file, EXCEPTION_START)?.put_values(&self.exception_starts, ..)?;
-        }
-        if !order.iter().copied().eq(0..order.len()) {
-            self.file.redef()?;
-            let mut variable = self.file.add_variable::<i32>(ORDER, &[X])?;
-            variable.put_attribute("long_name", AttributeValue::from("ranks, those that behave alike side by side"))?;
-            let order: Vec<i32> = order.iter().map(|rank| *rank as i32).collect();
-            variable.put_values(&order, ..)?;
-        }
-        Ok(())
-    }
-}
-
-/// Temporary files are for their owner alone; results are for whom the folder's other new files are.
-fn readable_as_others(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let probe = tempfile::Builder::new()
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-    std::fs::set_permissions(path, probe.as_file().metadata()?.permissions())
-}
-
-/// Places that a set's values take: starts then differ in one byte only where there are few sets and many lengths, and
-/// in few bits otherwise.
-fn stride(sets: usize, lengths: usize) -> usize {
-    const BYTE: usize = 256;
-    if sets <= BYTE && lengths > BYTE / 4 { lengths.next_multiple_of(BYTE) } else { lengths.next_power_of_two() }
+    let (mode, statistic) = (header.mode, about.statistic);
+    file.attribute(FORMAT, format!("{FORMAT_NAME}{FORMAT_VERSION}"));
+    file.attribute(CONVENTIONS, CONVENTIONS_FOLLOWED);
+    file.attribute(TITLE, format!("{statistic} of {mode} between {} MPI processes, clustered", header.hosts.ranks()));
+    let bound = about.tolerance.describe();
+    let text = format!(
+        "row x: source, column y: destination. A value: the range by length, the pair's set by info, its value by data; \
+         an exception overrides it. No value is further than {bound} from the one that was measured"
+    );
+    file.attribute("description", text);
+    file.attribute(TOLERANCE, about.tolerance.to_string());
+    file.attribute(REASON, about.reason.clone());
+    // Strings and numbers alone: there is nothing that could fail.
+    file.attribute(RUN, NewValue::Text(serde_json::to_string(&origin).unwrap_or_default()));
 }
 
 impl PartSink for ArchiveWriter {
     fn write_part(&mut self, part: Part) -> Result<(), BoxError> {
-        let stride = stride(part.set_count(), part.lengths.len());
-        let first = self.values.next_multiple_of(stride);
-        let (values, exceptions) = (first + part.set_count() * stride, self.exceptions + part.exceptions.len());
-        if i32::try_from(values).is_err() || i32::try_from(exceptions).is_err() {
-            let what = "would have more than 2147483647 values: a larger tolerance makes fewer";
-            return Err(StoreError::unusable(&self.path, what).into());
-        }
-        self.put_part(&part, first, stride).map_err(StoreError::netcdf("write", &self.path))?;
-        let mut next = self.exceptions;
-        for length in 0..part.lengths.len() {
-            self.exception_starts.push(next as i32);
-            next += part.exceptions_at(length).len();
-        }
-        self.parts += 1;
-        self.values = values;
-        self.exceptions = exceptions;
-        Ok(())
+        Ok(self.add(&part)?)
     }
 }

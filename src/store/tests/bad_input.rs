@@ -63,7 +63,7 @@ fn what_is_not_netcdf_is_refused() {
 fn netcdf_of_other_programs_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weather.nc");
-    for options in [netcdf::Options::_64BIT_OFFSET, netcdf::Options::NETCDF4] {
+    for options in [netcdf::Options::_64BIT_OFFSET, netcdf::Options::_64BIT_DATA] {
         let mut file = netcdf::create_with(&path, options).unwrap();
         file.add_dimension("x", 3).unwrap();
         file.add_variable::<f64>("temperature", &["x"]).unwrap();
@@ -72,9 +72,95 @@ fn netcdf_of_other_programs_is_refused() {
         assert!(error.contains("no result of network_test") && error.contains("`test_type`"), "{error}");
     }
     let mut file = netcdf::append(&path).unwrap();
+    file.redef().unwrap();
     file.add_attribute("format", "weather/2").unwrap();
     file.close().unwrap();
     assert!(error(&path, &path).contains("`weather/2`"));
+}
+
+#[test]
+fn hdf5_is_refused_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run_median.nc");
+    netcdf::create_with(&path, netcdf::Options::NETCDF4).unwrap().close().unwrap();
+    assert!(error(&path, &path).contains("nccopy -k cdf5"));
+}
+
+/// The median of [`set`] with some bytes in place of others, from `place` on.
+fn spoilt(bytes: &[u8], place: impl Fn(&[u8]) -> usize) -> String {
+    let (_folder, prefix, median) = set();
+    let mut whole = fs::read(&median).unwrap();
+    let place = place(&whole);
+    whole[place..place + bytes.len()].copy_from_slice(bytes);
+    fs::write(&median, whole).unwrap();
+    error(&prefix, &median)
+}
+
+#[test]
+fn no_number_in_a_header_takes_memory() {
+    // A number of records that is none: as many as there are bytes for, and no more.
+    let (_folder, prefix, median) = set();
+    let mut whole = fs::read(&median).unwrap();
+    whole[4..8].fill(0xff);
+    fs::write(&median, &whole).unwrap();
+    assert_eq!(store::open(&prefix).unwrap().lengths(), [Bytes(0), Bytes(64)]);
+    let after = |name: &'static [u8], more: usize| {
+        move |whole: &[u8]| whole.windows(name.len()).position(|window| window == name).unwrap() + name.len() + more
+    };
+    // More records; more rows; a longer attribute.
+    assert!(spoilt(&[0x7f, 0xff, 0xff, 0xff], |_| 4).contains("cut off"));
+    let rows = spoilt(&[0x7f, 0xff, 0xff, 0xff], after(b"\0\0\0\x01x\0\0\0", 0));
+    assert!(rows.contains("cut off") || rows.contains("ranks"), "{rows}");
+    assert!(spoilt(&[0x7f, 0xff, 0xff, 0xff], after(b"\0\0\0\x06format\0\0", 4)).contains("ends in the middle"));
+}
+
+#[test]
+fn a_name_of_any_length_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    small_set(&prefix);
+    let median = paths::file_of(&prefix, Statistic::Median);
+    let mut file = netcdf::append(&median).unwrap();
+    file.redef().unwrap();
+    file.add_attribute("plan_items", "x".repeat(300)).unwrap();
+    file.close().unwrap();
+    assert!(error(&prefix, &median).contains("lacks the attribute"));
+}
+
+#[test]
+fn what_is_not_finite_is_missing() {
+    let (_folder, prefix, median) = set();
+    let mut file = netcdf::append(&median).unwrap();
+    for (place, value) in [f64::INFINITY, f64::NEG_INFINITY, 1e258].into_iter().enumerate() {
+        file.variable_mut("data").unwrap().put_value(value, [1, 0, place]).unwrap();
+    }
+    file.close().unwrap();
+    let set = store::open(&prefix).unwrap();
+    assert!(set.matrix(Statistic::Median, 1).unwrap().row(0).iter().all(|value| value.is_nan()));
+    assert!(set.matrix(Statistic::Median, 1).unwrap().row(1).iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn hosts_that_could_control_a_terminal_are_refused() {
+    let (_folder, prefix, median) = set();
+    let mut bytes = fs::read(&median).unwrap();
+    let place = bytes.windows(6).position(|window| window == b"node0\0").unwrap();
+    bytes[place + 1] = 0x1b;
+    fs::write(&median, bytes).unwrap();
+    let error = error(&prefix, &median);
+    assert!(error.contains("n\\u{1b}de0") && !error.contains('\x1b'), "{error}");
+}
+
+#[test]
+fn a_pipe_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run_median.nc");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    assert!(error(&path, &path).contains("a pipe or a device"));
+    let zero = folder.path().join("zero_median.nc");
+    std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+    assert!(error(&zero, &zero).contains("a pipe or a device"));
 }
 
 #[test]
@@ -92,10 +178,10 @@ fn newer_formats_are_refused_with_advice() {
     let (_folder, prefix, median) = set();
     let mut bytes = fs::read(&median).unwrap();
     let place = bytes.windows(21).position(|window| window == b"network_test.matrix/1").unwrap();
-    bytes[place + 20] = b'2';
+    bytes[place + 20] = b'3';
     fs::write(&median, bytes).unwrap();
     let error = error(&prefix, &median);
-    assert!(error.contains("newer than this program") && error.contains("network_test.matrix/2"), "{error}");
+    assert!(error.contains("newer than this program") && error.contains("network_test.matrix/3"), "{error}");
 }
 
 #[test]

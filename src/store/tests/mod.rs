@@ -6,6 +6,7 @@ mod durability;
 mod network_tests2;
 mod retests;
 mod round_trip;
+mod sampled;
 mod texts;
 
 use std::path::Path;

@@ -55,13 +55,46 @@ fn rows_are_sources_whatever_network_tests2_put_first() {
         // The rank that took the time comes first there: who receives, puts, gets, or begins the round trip.
         let source_first = matches!(mode, Mode::Put | Mode::Get | Mode::SendRecvAndRecvSend);
         let (value, missing) = if source_first { (112.0, (0, 2)) } else { (121.0, (2, 0)) };
-        assert_eq!(matrix[(1, 2)], value, "{mode}");
+        let halved = if mode == Mode::SendRecvAndRecvSend { 2.0 } else { 1.0 };
+        assert_eq!(matrix[(1, 2)], halved * value, "{mode}");
         assert!(matrix[missing].is_nan(), "{mode}: -1 is no time");
         let mut part = [0.0; 6];
         set.read_rows(Statistic::Average, 1, 1..3, &mut part).unwrap();
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&part), bits(&matrix.values()[3..]));
     }
+}
+
+/// The average of its round trip is halved there, the other statistics are not.
+#[test]
+fn the_average_of_a_round_trip_is_that_of_the_whole_trip() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, number, statistic, factor) in [
+        ("average", 1, Statistic::Average, 2.0),
+        ("median", 2, Statistic::Median, 1.0),
+        ("min", 4, Statistic::Min, 1.0),
+    ] {
+        let path = folder.path().join(format!("{name}/run_{name}.nc"));
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        classic(&path, Mode::SendRecvAndRecvSend, number, 3, 2, &AXES);
+        let matrix = store::open(&path).unwrap().matrix(statistic, 1).unwrap();
+        assert_eq!((matrix[(1, 2)], matrix[(2, 0)]), (factor * 112.0, factor * 120.0), "{name}");
+        assert!(matrix[(0, 2)].is_nan());
+    }
+}
+
+/// Its axes would be exchanged and its lengths taken for begin, begin + step and so on.
+#[test]
+fn a_file_of_ours_that_has_lost_its_format_is_no_file_of_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run_median.nc");
+    classic(&path, Mode::OneToOne, 2, 3, 2, &AXES);
+    let mut file = netcdf::append(&path).unwrap();
+    file.redef().unwrap();
+    file.add_attribute("orientation", "row x: source, column y: destination, timed at the destination").unwrap();
+    file.close().unwrap();
+    let error = store::open(&path).unwrap_err().to_string();
+    assert!(error.contains("`format` is lost") && error.contains("run_median.nc"), "{error}");
 }
 
 #[test]

@@ -7,10 +7,11 @@ use crate::{
     plan::{Config, Plan, Sweep},
     record::{Retest, Sink},
     store,
+    units::check_host_name,
 };
 
 fn value() -> impl Strategy<Value = f64> {
-    prop_oneof![8 => 1e-9f64..10.0, 1 => Just(f64::NAN), 1 => Just(0.0), 1 => any::<f64>()]
+    prop_oneof![8 => 1e-9f64..10.0, 1 => Just(f64::NAN), 1 => Just(0.0), 1 => -4e9f64..4e9]
 }
 
 fn any_cell() -> impl Strategy<Value = Cell> {
@@ -32,14 +33,15 @@ fn any_header() -> impl Strategy<Value = Header> {
         4 => prop::collection::btree_set(0u64..100_000, 1..6),
         1 => prop::collection::btree_set(0u64..1 << 62, 1..6),
     ];
-    let hosts = prop::collection::vec(prop_oneof!["[a-z]{1,9}[0-9]{1,3}", "\\PC{1,60}"], 1..5);
+    let any_name = "\\PC{1,60}".prop_filter("a name that a host may have", |name| check_host_name(name).is_ok());
+    let hosts = prop::collection::vec(prop_oneof!["[a-z]{1,9}[0-9]{1,3}".boxed(), any_name.boxed()], 1..5);
     let items = prop::collection::btree_map("[a-z]{3}_x[a-z0-9_]{0,9}", "[^\0]{0,40}", 0..5);
     let plan = (items, prop::option::of(prop_oneof!["[0-9]", "mixed"])).prop_map(|(mut plan, retest)| {
         plan.extend(retest.map(|number| ("retest".to_owned(), number)));
         plan
     });
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<[u32; 3]>());
-    (prop::sample::select(modes), hosts, lengths, plan, numbers, prop::collection::vec("[^\0]{0,30}", 6)).prop_map(
+    (prop::sample::select(modes), hosts, lengths, plan, numbers, prop::collection::vec("[^\0]{0,30}", 7)).prop_map(
         |(mode, hosts, lengths, plan, (iterations, messages, processes, sweep), texts)| Header {
             mode,
             hosts: Hosts::new(hosts),
@@ -55,6 +57,7 @@ fn any_header() -> impl Strategy<Value = Header> {
                 created: texts[3].clone(),
                 slurm_job_id: texts[4].clone(),
                 slurm_job_nodelist: texts[5].clone(),
+                clock_step: texts[6].clone(),
             },
         },
     )

@@ -1,7 +1,5 @@
 //! Text and CSV.
 
-use std::fs;
-
 use proptest::prelude::*;
 
 use super::{round_trip::any_run, *};
@@ -33,7 +31,7 @@ proptest! {
         let prefix = folder.path().join("run");
         for (write, read) in FORMS {
             let text = text_of(&run, write);
-            store::import(&text[..], Path::new("run.txt"), &prefix, true).unwrap();
+            store::write_run(&read(&text, Path::new("run.txt")).unwrap(), &prefix, true).unwrap();
             let set = store::open(&prefix).unwrap();
             prop_assert_eq!(String::from_utf8(text_of(&set, write)), String::from_utf8(text.clone()));
             let read = read(&text, Path::new("run.txt")).unwrap();
@@ -65,11 +63,12 @@ fn a_text_looks_as_documented() {
         assert!(text.contains(expected), "no {expected:?} in\n{text}");
     }
     let csv = String::from_utf8(text_of(&run, store::csv::write)).unwrap();
-    let expected = "\n\nlength,source,destination,source_host,destination_host,min,average,median,max,deviation,\
-                    measurements_amount,state\n64,0,0,node0,node0,0,0,0,0,0,0,measured\n\
-                    64,0,1,node0,node1,1.5e-6,1.5e-6,1.5e-6,1.5e-6,0,7,measured\n\
-                    64,1,0,node1,node0,NaN,NaN,NaN,NaN,NaN,0,timed_out\n";
-    assert!(csv.contains(expected), "{csv}");
+    let columns = "length,source,destination,source_host,destination_host,min,average,median,max,deviation,\
+                   measurements_amount,state,run\n";
+    let first = "64,0,0,node0,node0,0,0,0,0,0,0,measured,\"[[\"\"format\"\",\"\"network_test.csv/2\"\"],[\"\"mode\"\"";
+    let others = "64,0,1,node0,node1,1.5e-6,1.5e-6,1.5e-6,1.5e-6,0,7,measured,\n\
+                  64,1,0,node1,node0,NaN,NaN,NaN,NaN,NaN,0,timed_out,\n";
+    assert!(csv.starts_with(&format!("{columns}{first}")) && csv.contains(others), "{csv}");
 }
 
 #[test]
@@ -85,14 +84,22 @@ fn a_run_of_network_tests2_survives_its_text() {
 fn csv_may_be_reordered_and_thinned_out() {
     let run = run(header(2, &[64]), 1);
     let csv = String::from_utf8(text_of(&run, store::csv::write)).unwrap();
-    let (head, _) = csv.split_once("length,").unwrap();
+    let (_, rest) = csv.split_once(",measured,").unwrap();
+    let head = rest.lines().next().unwrap();
     let head = head.replace("measurements_amount", "").replace("min average median max deviation", "median");
-    let text = format!("{head}median,destination,source,length\n 5e-6 ,0,1,64\n3e-6,1,0,64\n");
+    let text = format!("median,run,destination,source,length\n 5e-6 ,{head},0,1,64\n3e-6,,1,0,64\n");
     let read = store::csv::read(text.as_bytes(), Path::new("x")).unwrap();
     let matrix = read.matrix(Statistic::Median, 0).unwrap();
     assert_eq!((matrix[(1, 0)], matrix[(0, 1)]), (5e-6, 3e-6));
     assert!(matrix[(0, 0)].is_nan() && read.cells(0)[0].state == State::Failed);
     assert_eq!(read.statistics(), [Statistic::Median]);
+    // The form before: comments above the table.
+    let mut old = Vec::new();
+    store::lines::write_header(&run, "network_test.csv/1", &mut old).unwrap();
+    let old = String::from_utf8(old).unwrap().replace(" measurements_amount", "");
+    let old = old.replace("min average median max deviation", "median");
+    let text = format!("{old}median,destination,source,length\n 5e-6 ,0,1,64\n3e-6,1,0,64\n");
+    assert_eq!(everything(&store::csv::read(text.as_bytes(), Path::new("x")).unwrap()), everything(&read));
 }
 
 #[test]
@@ -118,20 +125,18 @@ fn mistakes_are_named_with_their_line() {
         (csv.replacen("64,0,1", "64,0,2", 1), "there are 2 ranks"),
         (csv.replacen("64,0,1", "64,0,0", 1), "repeats a cell"),
         (csv.replacen("64,0,1", "66,0,1", 1), "has length 66, but length 65 is due"),
-        (csv.replacen("measured\n", "well\n", 1), "has the state `well`"),
+        (csv.replacen("measured,\n", "well,\n", 1), "has the state `well`"),
         (csv.replacen(",max", ",maximum", 1), "has a column `maximum`"),
         (csv.replace("destination_host,min", "destination_host,max"), "has no column `min`"),
         (csv.replacen("64,0,1", "64,0", 1), "is no line of this table"),
+        (csv.replacen("network_test.csv/2", "network_test.csv/9", 1), "network_test.csv/9"),
+        (csv.replacen("[[", "[", 1), "column `run`"),
     ];
-    let folder = tempfile::tempdir().unwrap();
-    for (number, (text, expected)) in cases.into_iter().enumerate() {
-        let prefix = folder.path().join(number.to_string());
-        let error = store::import(text.as_bytes(), Path::new("run.txt"), &prefix, false).unwrap_err().to_string();
+    for (text, expected) in cases {
+        let read = if text.starts_with("length,") { FORMS[1].1 } else { FORMS[0].1 };
+        let error = read(text.as_bytes(), Path::new("run.txt")).unwrap_err().to_string();
         assert!(error.contains(expected) && error.starts_with("`run.txt`, line "), "{expected}: {error}");
     }
-    let error = store::import(&b"a,b\n1,2\n"[..], Path::new("x"), &folder.path().join("x"), false).unwrap_err();
-    assert!(error.to_string().contains("neither text nor CSV"), "{error}");
-    assert!(fs::read_dir(folder.path()).unwrap().all(|entry| entry.unwrap().file_name() != "x_min.nc"));
 }
 
 #[test]

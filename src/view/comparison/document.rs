@@ -22,6 +22,7 @@ pub const SCHEMA: &str = "network_test.comparison/1";
 pub struct Document {
     schema: &'static str,
     verdict: &'static str,
+    failed_pairs: usize,
     base: SideDocument,
     new: SideDocument,
     mode: String,
@@ -124,6 +125,7 @@ impl View<'_> {
         Document {
             schema: SCHEMA,
             verdict: comparison.verdict.name(),
+            failed_pairs: comparison.failed_pairs,
             base: self.base.into(),
             new: self.new.into(),
             mode: comparison.mode.to_string(),

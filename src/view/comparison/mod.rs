@@ -19,7 +19,7 @@ use crate::{
         distribution,
     },
     record::Header,
-    units::{Seconds, counted, hostlist},
+    units::{Seconds, counted, hostlist, shown},
 };
 
 /// Lengths in the tables of a long sweep.
@@ -95,6 +95,7 @@ impl View<'_> {
     /// One line.
     fn verdict(&self) -> String {
         let comparison = self.comparison;
+        let fail = |count: usize| format!("exchanges of {} of hosts fail that worked before", counted(count, "pair"));
         let among = |is_slower: bool| comparison.findings.iter().filter(move |change| change.is_slower == is_slower);
         let told = |is_slower: bool| {
             let first = among(is_slower).next().map(headline).unwrap_or_default();
@@ -103,11 +104,16 @@ impl View<'_> {
                 count => format!("{first}, and {} more", count - 1),
             }
         };
+        let worse = || match (comparison.failed_pairs, among(true).next()) {
+            (0, _) => told(true),
+            (count, None) => fail(count),
+            (count, Some(_)) => format!("{}; {}", told(true), fail(count)),
+        };
         match comparison.verdict {
             Verdict::Unchanged => {
                 format!("UNCHANGED: nothing differs by more than {} and noise", percent(comparison.settings.threshold))
             }
-            Verdict::Regression => format!("REGRESSION: {}", told(true)),
+            Verdict::Regression => format!("REGRESSION: {}", worse()),
             Verdict::Improvement => format!("IMPROVEMENT: {}", told(false)),
             Verdict::Incomparable => format!(
                 "INCOMPARABLE: {} in both runs; only classes of pairs are compared",
@@ -185,7 +191,7 @@ impl View<'_> {
 /// `night, 2026-01-02T03:04:05Z, node[001-016] (16 hosts)`.
 fn described(side: Side) -> String {
     let created = &side.header.provenance.created;
-    let created = if created.is_empty() { String::new() } else { format!("{created}, ") };
+    let created = if created.is_empty() { String::new() } else { format!("{}, ", shown(created)) };
     format!("{}, {created}{}", side.name, members(&in_order(side.header.hosts.names())))
 }
 

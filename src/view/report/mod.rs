@@ -26,7 +26,7 @@ use self::{
 };
 use super::{colour, info::Info, names};
 use crate::{
-    analysis::topology::Group,
+    analysis::{tally::Tally, topology::Group},
     record::{BoxError, Clustered, Run, State, Statistic},
 };
 
@@ -144,7 +144,7 @@ impl Section<'_> {
             lengths: run.lengths().iter().map(|length| length.0).collect(),
             planned: header.planned.len(),
             notices: self.notices.to_vec(),
-            facts: self.facts(),
+            facts: self.facts()?,
             statistics,
             state_chunks,
             order: self.archive.map(|archive| archive.about().order.clone()),
@@ -160,17 +160,18 @@ impl Section<'_> {
     }
 
     /// What `info` says, but for its table.
-    fn facts(&self) -> Vec<(String, String)> {
+    fn facts(&self) -> Result<Vec<(String, String)>, BoxError> {
         let run = self.run;
         let info = Info {
             header: run.header(),
             lengths: run.lengths(),
             statistics: run.statistics(),
             notices: &[],
+            tally: &Tally::of(run)?,
             statistic: Statistic::Median,
             table: &[],
         };
-        info.lines().into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+        Ok(info.lines().into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
     }
 }
 

@@ -6,22 +6,18 @@
 
 use std::{
     collections::HashMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::anyhow;
-use netmatrix::{
-    analysis::topology::Group,
-    record::Run,
-    view::diagnosis::{SCHEMA, document},
-};
+use netmatrix::{analysis::topology::Group, record::Run, view::diagnosis::SCHEMA};
 use serde_json::Value;
 
 use super::Opened;
 use crate::{
-    diagnose::{CONFIDENCE, judge},
+    diagnose::{CONFIDENCE, document, judge},
     failure::Failure,
+    input::{Input, read_text},
 };
 
 /// What is wrong with some runs.
@@ -51,9 +47,10 @@ impl Verdicts {
             let together: Vec<usize> =
                 (first..runs.len()).filter(|run| is_left(&of_run, *run)).filter(has_same_hosts).collect();
             let judged: Vec<&dyn Run> = together.iter().map(|run| runs[*run].run()).collect();
+            let inputs: Vec<&Input> = together.iter().map(|run| &runs[*run].input).collect();
             let diagnosis = judge(&judged, CONFIDENCE, opened.group_of_host())?;
             together.iter().for_each(|run| of_run[*run] = Some(documents.len()));
-            documents.push(serde_json::to_value(document(&diagnosis)).map_err(Failure::internal)?);
+            documents.push(serde_json::to_value(document(&diagnosis, &inputs)).map_err(Failure::internal)?);
         }
         Ok(Self { documents, of_run })
     }
@@ -121,9 +118,7 @@ impl Verdicts {
 
 fn read(path: &Path) -> Result<Value, Failure> {
     let name = path.display();
-    let context = || format!("cannot read `{name}`");
-    let text =
-        fs::read_to_string(path).map_err(|error| Failure::Files(anyhow::Error::new(error).context(context())))?;
+    let text = read_text(path)?;
     let document: Value = serde_json::from_str(&text)
         .map_err(|error| Failure::Files(anyhow!("`{name}` is no JSON document: {error}")))?;
     if document["schema"] != SCHEMA || !document["findings"].is_array() {

@@ -1,12 +1,12 @@
 //! bcast: one rank broadcasts to all.
 //!
 //! A cell is the time from the common start to the return at the destination; that of the root to itself is the time
-//! after which the root goes on. The common start is a barrier: who leaves it late has a shorter time.
+//! after which the root goes on. How the common start comes about, and how well it is known, is said in `collective`.
 
 use netmatrix::units::Rank;
 
 use super::{
-    collective::{Collective, Message},
+    collective::{Collective, Meeting, Message},
     ffi::{MpiError, Wire},
 };
 
@@ -19,6 +19,7 @@ impl Collective for Bcast {
         let start = mpi::time();
         wire.broadcast(message.data, root)?;
         arrivals[root] = mpi::time() - start;
+        message.began = start;
         Ok(())
     }
 
@@ -26,7 +27,7 @@ impl Collective for Bcast {
         message.data
     }
 
-    fn barriers(&self) -> usize {
-        2
+    fn meeting(&self) -> Meeting {
+        Meeting::Together
     }
 }

@@ -5,8 +5,9 @@
 
 use std::{thread, time::Duration};
 
+use mpi::{topology::SimpleCommunicator, traits::CommunicatorCollectives};
 use netmatrix::{
-    measure::{Bracket, ClockModel},
+    measure::{Bracket, ClockModel, Sync, smallest_step},
     units::Rank,
 };
 
@@ -25,10 +26,23 @@ const EXCHANGES: usize = 30;
 /// Time between the first two synchronisations: the drift is known to about a microsecond per second after it.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
+/// Seconds between two synchronisations of a length, about: what drifts change meanwhile (1e-8 per second at most, see
+/// [`ClockModel`]) moves a clock by 0.1 us from the line between them, less than any synchronisation is precise.
+const PERIOD: f64 = 10.0;
+
 /// This rank's clock.
+///
+/// Within a length the ranks synchronise again between two rounds whose numbers the root has chosen, so that nobody has
+/// to be asked: whoever comes to a later round joins first. See [`Clock::keep_until`].
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     model: ClockModel,
+    /// The first of the synchronisations that matter for the length at hand.
+    first: usize,
+    /// The round before which the ranks synchronise next.
+    next: usize,
+    /// The root's: rounds and time at the last synchronisation.
+    last: (usize, f64),
 }
 
 impl Clock {
@@ -37,9 +51,24 @@ impl Clock {
         self.model.global(reading)
     }
 
+    /// What `mpi::time()` gives at a common time, in seconds.
+    pub(super) fn reading(&self, global: f64) -> f64 {
+        self.model.reading(global)
+    }
+
+    /// By how much this clock is ahead of common time at a reading of it, in seconds.
+    pub(super) fn offset(&self, reading: f64) -> f64 {
+        self.model.offset(reading)
+    }
+
     /// How far off common time may be on this rank now, in seconds.
     pub(super) fn bound(&self) -> f64 {
-        self.model.bound(mpi::time())
+        self.bound_at(mpi::time())
+    }
+
+    /// How far off common time may be at a reading, in seconds.
+    pub(super) fn bound_at(&self, reading: f64) -> f64 {
+        self.model.bound(reading)
     }
 
     /// Learns common time twice, some time apart, so that the drift is known. Collective.
@@ -52,21 +81,82 @@ impl Clock {
         self.synchronise(wire, me, ranks)
     }
 
-    /// Learns common time anew. Collective.
-    pub(super) fn synchronise(&mut self, wire: &Wire, me: Rank, ranks: usize) -> Result<(), MpiError> {
+    /// Synchronises for a length. Collective.
+    pub(super) fn begin_length(&mut self, wire: &Wire, me: Rank, ranks: usize) -> Result<(), MpiError> {
+        // Every rank is in two rounds of so many, one after the other: soon enough to learn how fast they pass.
+        self.next = ranks;
+        self.last = (0, mpi::time());
+        self.synchronise(wire, me, ranks)?;
+        self.first = self.model.syncs().len().saturating_sub(1);
+        self.model.forget_before(self.first);
+        self.first = self.model.syncs().len().saturating_sub(1);
+        Ok(())
+    }
+
+    /// Joins in all synchronisations that are due before round number `round`. Every rank calls this before each of its
+    /// rounds and at the end of the length, so all join in all of them, in the same order, and nobody has an earlier
+    /// round left for which another one waits.
+    pub(super) fn keep_until(&mut self, wire: &Wire, me: Rank, ranks: usize, round: usize) -> Result<(), MpiError> {
+        while self.next <= round {
+            if me == ROOT {
+                let now = mpi::time();
+                let (rounds, begin) = self.last;
+                let passed = (self.next - rounds).max(1) as f64;
+                let wanted = passed * PERIOD / (now - begin).max(1e-9);
+                // The first rounds may have been quick ones.
+                let step = wanted.min(8.0 * (passed + ranks as f64)).max(1.0);
+                self.last = (self.next, now);
+                self.next += step as usize;
+            }
+            self.synchronise(wire, me, ranks)?;
+        }
+        Ok(())
+    }
+
+    /// The clocks of all ranks in the length that ends, with what is learned at its end. Collective.
+    pub(super) fn end_length(
+        &mut self,
+        world: &SimpleCommunicator,
+        wire: &Wire,
+        me: Rank,
+        ranks: usize,
+        rounds: usize,
+    ) -> Result<Vec<ClockModel>, MpiError> {
+        self.keep_until(wire, me, ranks, rounds)?;
+        self.synchronise(wire, me, ranks)?;
+        let own = &self.model.syncs()[self.first..];
+        // As many on all ranks but the root, which needs none.
+        let count = super::largest(world, own.len() as u64) as usize;
+        let mut numbers: Vec<f64> = own.iter().flat_map(|sync| [sync.at, sync.offset, sync.bound]).collect();
+        numbers.resize(3 * count, 0.0);
+        let mut all = vec![0.0; numbers.len() * ranks];
+        world.all_gather_into(&numbers[..], &mut all[..]);
+        let sync = |numbers: &[f64]| Sync { at: numbers[0], offset: numbers[1], bound: numbers[2] };
+        let model = |(rank, numbers): (Rank, &[f64])| match rank {
+            ROOT => ClockModel::default(),
+            _ => ClockModel::of(numbers.chunks_exact(3).map(sync).collect()),
+        };
+        Ok(all.chunks_exact(3 * count).enumerate().map(model).collect())
+    }
+
+    /// Learns common time, and when to do so next. Collective.
+    fn synchronise(&mut self, wire: &Wire, me: Rank, ranks: usize) -> Result<(), MpiError> {
         for lesson in lessons(me, ranks) {
+            wire.watch.moved();
             match lesson {
                 Lesson::Teach(pupil) => self.teach(wire, pupil)?,
                 Lesson::LearnFrom(teacher) => {
-                    let (at, offset, bound) = attend(wire, teacher)?;
-                    self.model.learn(at, offset, bound);
+                    let (sync, next) = attend(wire, teacher)?;
+                    self.model.learn(sync);
+                    self.next = next;
                 }
             }
         }
         Ok(())
     }
 
-    /// Exchanges messages with `pupil` and tells it what its clock's offset is.
+    /// Exchanges messages with `pupil` and tells it what its clock's offset is, and which round comes behind the next
+    /// synchronisation.
     pub(super) fn teach(&self, wire: &Wire, pupil: Rank) -> Result<(), MpiError> {
         let mut bracket = Bracket::default();
         let mut reading = [0; 8];
@@ -78,25 +168,51 @@ impl Clock {
             bracket.narrow(sent, f64::from_le_bytes(reading), received);
         }
         let bound = bracket.half_width() + self.bound();
-        let mut lesson = [0; 16];
+        let mut lesson = [0; 24];
         lesson[..8].copy_from_slice(&bracket.offset().to_le_bytes());
-        lesson[8..].copy_from_slice(&bound.to_le_bytes());
+        lesson[8..16].copy_from_slice(&bound.to_le_bytes());
+        lesson[16..].copy_from_slice(&(self.next as u64).to_le_bytes());
         wire.send(&lesson, pupil, LESSON)
     }
 }
 
-/// The pupil's part: when the offset held on its clock, the offset and its bound, in seconds.
-pub(super) fn attend(wire: &Wire, teacher: Rank) -> Result<(f64, f64, f64), MpiError> {
-    let begin = mpi::time();
-    for _ in 0..EXCHANGES {
+/// The pupil's part: what it has learned, and the number of the round behind the next synchronisation.
+pub(super) fn attend(wire: &Wire, teacher: Rank) -> Result<(Sync, usize), MpiError> {
+    let mut begin = 0.0;
+    for number in 0..EXCHANGES {
         wire.receive(&mut [], teacher, PING)?;
-        wire.send(&mpi::time().to_le_bytes(), teacher, PONG)?;
+        let now = mpi::time();
+        wire.send(&now.to_le_bytes(), teacher, PONG)?;
+        // The offset holds in the middle of the exchanges: waiting for the teacher is no part of them.
+        if number == 0 {
+            begin = now;
+        }
     }
     let at = f64::midpoint(begin, mpi::time());
-    let mut lesson = [0; 16];
+    let mut lesson = [0; 24];
     wire.receive(&mut lesson, teacher, LESSON)?;
-    let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().expect("8 bytes"));
-    Ok((at, number(&lesson[..8]), number(&lesson[8..])))
+    let bytes = |from: usize| <[u8; 8]>::try_from(&lesson[from..from + 8]).expect("8 bytes");
+    let (offset, bound) = (f64::from_le_bytes(bytes(0)), f64::from_le_bytes(bytes(8)));
+    Ok((Sync { at, offset, bound }, u64::from_le_bytes(bytes(16)) as usize))
+}
+
+/// The smallest step of this rank's `mpi::time()`, in seconds.
+pub(super) fn step() -> f64 {
+    // Enough for steps of some nanoseconds; clocks that tick seldom are read until they have ticked, which takes 0.2 s
+    // at most, with the 20 ns that a reading takes at least.
+    const READINGS: usize = 1000;
+    const MOST: usize = 10_000_000;
+    let mut readings = Vec::with_capacity(READINGS);
+    for _ in 0..MOST {
+        let now = mpi::time();
+        if readings.last() != Some(&now) {
+            readings.push(now);
+        }
+        if readings.len() == READINGS || (readings.len() > 3 && now - readings[0] > 1e-3) {
+            break;
+        }
+    }
+    smallest_step(&readings)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

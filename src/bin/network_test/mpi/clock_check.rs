@@ -60,7 +60,7 @@ impl MpiFabric<'_> {
             (1..ranks).try_for_each(|rank: Rank| clock.teach(&self.wire, rank))?;
             return Ok([0.0; 3]);
         }
-        let (at, offset, bound) = attend(&self.wire, ROOT)?;
-        Ok([(clock.global(at) - (at - offset)).abs(), clock.bound(), bound])
+        let (look, _) = attend(&self.wire, ROOT)?;
+        Ok([(clock.global(look.at) - (look.at - look.offset)).abs(), clock.bound_at(look.at), look.bound])
     }
 }

@@ -1,27 +1,49 @@
 //! Collective modes: all ranks take part in each exchange, and every rank's clock measures what reaches it.
 //!
 //! In: a [`Collective`], one small file per mode. Out: this rank's column of the matrix, or one cell of it.
+//!
+//! Where one start counts for all ([`Meeting::Together`]), it is agreed on synchronised clocks, and what the root was
+//! late is taken off. Without them two barriers stand before the exchange, and how long a rank is in the second one
+//! bounds the skew: everybody leaves it after the last one has entered, so a rank leaves it later than the first one
+//! by no more than it was inside. The larger of the root's and the rank's own (medians) is kept as the bound of the
+//! cell, and a cell that is shorter than its bound is flagged.
 
 use std::{ops::Range, time::Instant};
 
 use mpi::topology::SimpleCommunicator;
 use netmatrix::{
-    measure::{Cells, Shares, Stopping},
-    plan::Plan,
+    measure::{Cells, Shares, Stopping, WarmUp},
+    plan::{Mode, Plan, Timing},
     record::{Cell, State},
-    stats::Summary,
+    stats::{Summary, median},
     units::{Bytes, Rank},
 };
 
 use super::{
+    ROOT,
     buffer::{Buffer, touched},
+    clock::Clock,
     ffi::{MpiError, Wire},
     largest,
     payload::Payload,
 };
 
+/// How all come together before an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// Behind a barrier; every rank clocks from its own start.
+    Barrier,
+    /// One start counts for all: that of the root.
+    Together,
+}
+
 /// What is exchanged in a collective mode.
 pub(super) trait Collective {
+    /// What has to be done before all come together, for messages of `length` bytes.
+    fn before(&mut self, _wire: &Wire, _length: usize) -> Result<(), MpiError> {
+        Ok(())
+    }
+
     /// One exchange, begun by all at once. For each source whose message reaches this rank, `arrivals[source]` becomes
     /// the seconds since this rank's start: a slot to store into, so that nothing is called between clock readings.
     fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &mut [f64]) -> Result<(), MpiError>;
@@ -29,9 +51,8 @@ pub(super) trait Collective {
     /// The message that has come from `source`, in the exchange before.
     fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8];
 
-    /// Barriers before an exchange. The last ones to leave a barrier are late; where the common start is part of the
-    /// time, a second one right behind the first makes that less.
-    fn barriers(&self) -> usize;
+    /// How all come together.
+    fn meeting(&self) -> Meeting;
 }
 
 /// The message of a rank.
@@ -40,6 +61,8 @@ pub(super) struct Message<'a> {
     /// Whose message it is, if only one rank sends.
     pub(super) root: Option<Rank>,
     pub(super) data: &'a mut [u8],
+    /// When this rank began, on its clock; where one start counts for all, the exchange sets it.
+    pub(super) began: f64,
 }
 
 /// Exchanges of a probe.
@@ -54,12 +77,19 @@ pub(super) struct Ensemble {
     ranks: usize,
     seed: u64,
     stopping: Stopping,
-    warmup: usize,
+    warmup: WarmUp,
+    on_clocks: bool,
     verify: bool,
     damage: bool,
     data: Buffer,
-    /// Seconds, `[source][sample]`.
+    /// Seconds, `[source][sample]`, for those sources that a round has: all, or the root alone.
     times: Vec<Vec<f64>>,
+    /// Where one start counts for all: how late this rank was (on synchronised clocks), or how long in a barrier.
+    skews: Vec<f64>,
+    /// The same in ascending order.
+    sorted: Vec<f64>,
+    /// The root's, as they travel.
+    travelling: Vec<u8>,
     /// Seconds of the exchange under way, `[source]`.
     arrivals: Vec<f64>,
     /// Damaged payloads, `[source]`.
@@ -74,17 +104,23 @@ impl Ensemble {
         let config = &plan.config;
         let iterations = config.iterations as usize;
         let ranks = plan.ranks();
-        let room = iterations.max(config.warmup as usize).max(2 * PROBES);
+        let warmup = WarmUp::of(config);
+        let room = iterations.max(warmup.most()).max(2 * PROBES);
+        let sources = if plan.mode == Mode::Bcast { 1 } else { ranks };
         Ok(Self {
             me,
             ranks,
             seed: config.seed,
             stopping: Stopping::of(config),
-            warmup: config.warmup as usize,
+            warmup,
+            on_clocks: plan.timing() == Some(Timing::Clock),
             verify: config.verify,
             damage,
             data: Buffer::touched(config.longest().0 as usize, 0x55)?,
-            times: (0..ranks).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
+            times: (0..sources).map(|_| touched(room, 0.0)).collect::<Result<_, _>>()?,
+            skews: touched(room, 0.0)?,
+            sorted: touched(room, 0.0)?,
+            travelling: touched(8 * (room + 1), 0)?,
             arrivals: touched(ranks, 0.0)?,
             damaged: vec![0; ranks],
             shares: Shares::default(),
@@ -98,19 +134,21 @@ impl Ensemble {
 
     /// Measures one round: all roots at once, or the given one. Collective: after an error on one rank the others wait
     /// for it in vain, so it cannot cost a cell only.
+    #[expect(clippy::too_many_arguments, reason = "the round, its surroundings and where the result goes")]
     pub(super) fn round(
         &mut self,
         world: &SimpleCommunicator,
         wire: &Wire,
+        clock: &Clock,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: Bytes,
         cells: &mut Cells,
     ) -> Result<(), MpiError> {
-        let precise = self.samples(world, wire, mode, root, length.0 as usize)?;
+        let (precise, bound) = self.samples(world, wire, clock, mode, root, length.0 as usize)?;
         let reducing = Instant::now();
-        for source in sources(root, self.ranks) {
-            let cell = self.cell(source, precise);
+        for (place, source) in sources(root, self.ranks).enumerate() {
+            let cell = self.cell(place, precise, bound);
             cells.set(source, self.me, cell);
         }
         self.shares.reducing += reducing.elapsed();
@@ -121,50 +159,67 @@ impl Ensemble {
     pub(super) fn probe(
         &mut self,
         wire: &Wire,
+        clock: &Clock,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: Bytes,
     ) -> Result<f64, MpiError> {
-        self.times.iter_mut().for_each(Vec::clear);
-        self.exchanges(wire, mode, root, length.0 as usize, 0..PROBES, false)?;
+        self.clear();
+        self.exchanges(wire, clock, mode, root, length.0 as usize, 0..PROBES, false)?;
         let start = Instant::now();
-        self.exchanges(wire, mode, root, length.0 as usize, 0..PROBES, false)?;
-        self.times.iter_mut().for_each(Vec::clear);
+        self.exchanges(wire, clock, mode, root, length.0 as usize, 0..PROBES, false)?;
+        self.clear();
         Ok(start.elapsed().as_secs_f64() / PROBES as f64)
     }
 
-    fn cell(&mut self, source: Rank, precise: bool) -> Cell {
-        let samples = self.times[source].len() as u32;
-        let summary = Summary::of(&mut self.times[source]);
-        let damaged = self.damaged[source];
-        let state = if damaged > 0 { State::Damaged } else { self.stopping.state(precise) };
-        Cell { damaged, ..Cell::measured(summary, samples, state) }
+    fn clear(&mut self) {
+        self.times.iter_mut().for_each(Vec::clear);
+        self.skews.clear();
     }
 
-    /// Leaves the samples in `self.times`; whether all of them are as precise as asked for.
+    fn cell(&mut self, place: usize, precise: bool, clock_bound: Option<f64>) -> Cell {
+        let samples = self.times[place].len() as u32;
+        let summary = Summary::of(&mut self.times[place]);
+        let damaged = self.damaged[place];
+        // Synchronised clocks bound what is left of the skew far more loosely than it is: only an impossible time is
+        // flagged. The bound of a barrier is as large as the skew.
+        let below = clock_bound.is_some_and(|bound| summary.median < if self.on_clocks { -bound } else { bound });
+        let state = match (damaged, below) {
+            (1.., _) => State::Damaged,
+            (0, true) => State::ClockBound,
+            (0, false) => self.stopping.state(precise),
+        };
+        Cell { damaged, clock_bound, ..Cell::measured(summary, samples, state) }
+    }
+
+    /// Leaves the samples in `self.times`; whether all of them are as precise as asked for, and how far off their start
+    /// may be, in seconds.
     fn samples(
         &mut self,
         world: &SimpleCommunicator,
         wire: &Wire,
+        clock: &Clock,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: usize,
-    ) -> Result<bool, MpiError> {
+    ) -> Result<(bool, Option<f64>), MpiError> {
         let begin = Instant::now();
-        self.times.iter_mut().for_each(Vec::clear);
-        self.exchanges(wire, mode, root, length, 0..self.warmup, false)?;
-        self.times.iter_mut().for_each(Vec::clear);
+        self.warm_up(wire, clock, mode, root, length)?;
         self.damaged.fill(0);
         let warm = Instant::now();
         self.shares.warmup += warm - begin;
         let mut done = 0;
         let mut precise = false;
+        let mut bound = None;
         loop {
             let batch = self.stopping.next_batch(done);
             if batch == 0 || precise {
                 break;
             }
-            self.exchanges(wire, mode, root, length, done..done + batch, self.verify)?;
+            self.exchanges(wire, clock, mode, root, length, done..done + batch, self.verify)?;
+            if let (Meeting::Together, Some(root)) = (mode.meeting(), root) {
+                bound = Some(self.settle_start(wire, clock, root, done)?);
+            }
             done += batch;
             if self.stopping.is_adaptive() {
                 let Self { times, stopping, .. } = self;
@@ -173,47 +228,136 @@ impl Ensemble {
             }
         }
         self.shares.timed += warm.elapsed();
-        Ok(precise)
+        Ok((precise, bound))
+    }
+
+    /// Exchanges that do not count, until there were enough of them and they have lasted long enough: the first rank's
+    /// clock decides.
+    fn warm_up(
+        &mut self,
+        wire: &Wire,
+        clock: &Clock,
+        mode: &mut dyn Collective,
+        root: Option<Rank>,
+        length: usize,
+    ) -> Result<(), MpiError> {
+        let begin = mpi::time();
+        let mut done = 0;
+        let mut next = self.warmup.first();
+        while next > 0 {
+            self.clear();
+            self.exchanges(wire, clock, mode, root, length, 0..next, false)?;
+            done += next;
+            let mut number = (self.warmup.next(done, mpi::time() - begin) as u32).to_le_bytes();
+            if self.warmup.has_time() {
+                wire.broadcast(&mut number, ROOT)?;
+                next = u32::from_le_bytes(number) as usize;
+            } else {
+                next = 0;
+            }
+        }
+        self.clear();
+        Ok(())
+    }
+
+    /// Takes what the root was late off the samples from number `first` on, where clocks are synchronised. Returns how
+    /// far off their start may be, in seconds. Collective.
+    fn settle_start(&mut self, wire: &Wire, clock: &Clock, root: Rank, first: usize) -> Result<f64, MpiError> {
+        let late = &self.skews[first..];
+        self.sorted.clone_from(&self.skews);
+        let own = if self.on_clocks { clock.bound() } else { median(&mut self.sorted) };
+        let travelling = &mut self.travelling[..8 * (late.len() + 1)];
+        for (bytes, number) in travelling.chunks_exact_mut(8).zip(std::iter::once(&own).chain(late)) {
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
+        wire.broadcast(travelling, root)?;
+        let mut numbers =
+            travelling.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+        let others = numbers.next().expect("the bound comes first");
+        if !self.on_clocks {
+            return Ok(own.max(others));
+        }
+        if self.me != root {
+            self.times[0][first..].iter_mut().zip(numbers).for_each(|(time, late)| *time -= late);
+        }
+        Ok(own + others)
     }
 
     /// The exchanges of these numbers; their times are added to `self.times`.
+    #[expect(clippy::too_many_arguments, reason = "the exchanges and their surroundings")]
     fn exchanges(
         &mut self,
         wire: &Wire,
+        clock: &Clock,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: usize,
         numbers: Range<usize>,
         verify: bool,
     ) -> Result<(), MpiError> {
-        let Self { me, ranks, seed, damage, data, times, arrivals, damaged, .. } = self;
+        let Self { me, ranks, seed, damage, data, times, skews, arrivals, damaged, on_clocks, .. } = self;
         let (me, seed, ranks) = (*me, *seed, *ranks);
         let data = &mut data[..length];
         for number in numbers {
+            wire.watch.at(number);
             let payload = |from| Payload { seed, from, to: ALL, length, exchange: number as u64 };
             if verify {
                 if root.is_none_or(|root| root == me) { payload(me).fill(data) } else { data.fill(0) }
             }
-            for _ in 0..mode.barriers() {
-                wire.barrier()?;
+            mode.before(wire, length)?;
+            let mut agreed = None;
+            match (mode.meeting(), root) {
+                (Meeting::Together, Some(root)) if *on_clocks => agreed = Some(common_start(wire, clock, me, root)?),
+                (Meeting::Together, _) => skews.push(two_barriers(wire)?),
+                (Meeting::Barrier, _) => wire.barrier()?,
             }
-            let mut message = Message { me, root, data: &mut *data };
+            let mut message = Message { me, root, data: &mut *data, began: 0.0 };
             mode.exchange(wire, &mut message, arrivals)?;
-            for source in sources(root, ranks) {
-                times[source].push(arrivals[source]);
+            if let Some(start) = agreed {
+                let late = message.began - start;
+                skews.push(late);
+                if root != Some(me) {
+                    sources(root, ranks).for_each(|source| arrivals[source] += late);
+                }
+            }
+            for (times, source) in times.iter_mut().zip(sources(root, ranks)) {
+                times.push(arrivals[source]);
             }
             if verify {
-                for source in sources(root, ranks) {
+                for (place, source) in sources(root, ranks).enumerate() {
                     let come = mode.come_from(&mut message, source);
                     if let (true, Some(byte)) = (*damage, come.first_mut()) {
                         *byte ^= 1;
                     }
-                    damaged[source] += u32::from(!payload(source).is(come));
+                    damaged[place] += u32::from(!payload(source).is(come));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Two barriers, the second right behind the first, so that few are late; how long this rank was in the second one.
+/// Collective.
+fn two_barriers(wire: &Wire) -> Result<f64, MpiError> {
+    wire.barrier()?;
+    let entered = mpi::time();
+    wire.barrier()?;
+    Ok(mpi::time() - entered)
+}
+
+/// Waits for a moment that the root chooses; its reading on this rank's clock. Word of it takes less time than a
+/// barrier, which brings word from everybody to everybody; as much again for those who hear of it last. Collective.
+fn common_start(wire: &Wire, clock: &Clock, me: Rank, root: Rank) -> Result<f64, MpiError> {
+    let barrier = two_barriers(wire)?;
+    let mut bytes = [0; 8];
+    if me == root {
+        bytes = clock.global(mpi::time() + 2.0 * barrier).to_le_bytes();
+    }
+    wire.broadcast(&mut bytes, root)?;
+    let start = clock.reading(f64::from_le_bytes(bytes));
+    while mpi::time() < start {}
+    Ok(start)
 }
 
 /// Whose messages reach a rank: all ranks', or the root's.

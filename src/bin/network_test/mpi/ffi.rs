@@ -20,6 +20,7 @@ use mpi::{
 use netmatrix::units::Rank;
 
 use super::buffer::Buffer;
+use crate::watchdog::Watch;
 
 /// A call to MPI that returned an error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +41,8 @@ pub struct Wire {
     _communicator: SimpleCommunicator,
     raw: ffi::MPI_Comm,
     byte: ffi::MPI_Datatype,
+    /// Where this rank notes for whom it waits; nothing here does.
+    pub watch: Watch,
 }
 
 fn check(call: &'static str, code: c_int) -> Result<(), MpiError> {
@@ -70,13 +73,13 @@ fn rank(rank: Rank) -> c_int {
 
 impl Wire {
     /// A communicator of its own over the ranks of `world`. Collective.
-    pub fn over(world: &SimpleCommunicator) -> Result<Self, MpiError> {
+    pub fn over(world: &SimpleCommunicator, watch: Watch) -> Result<Self, MpiError> {
         let communicator = world.duplicate();
         let raw = communicator.as_raw();
         // SAFETY: `raw` is the live communicator that was made above; the handler is MPI's own constant.
         let code = unsafe { ffi::MPI_Comm_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN) };
         check("MPI_Comm_set_errhandler", code)?;
-        Ok(Self { _communicator: communicator, raw, byte: u8::equivalent_datatype().as_raw() })
+        Ok(Self { _communicator: communicator, raw, byte: u8::equivalent_datatype().as_raw(), watch })
     }
 
     /// Blocking send.
@@ -219,66 +222,176 @@ impl Wire {
     }
 }
 
-/// Requests of one exchange with everybody, made once and used again: nothing is allocated between clock readings.
-pub struct Requests {
-    handles: Vec<ffi::MPI_Request>,
+/// Exchanges with everybody: requests and the memory of what comes in, made once and used again.
+pub struct Crowd {
+    /// `[source]`.
+    receives: Vec<ffi::MPI_Request>,
+    sends: Vec<ffi::MPI_Request>,
+    /// Places of the requests that a call has completed.
+    done: Vec<c_int>,
+    statuses: Vec<ffi::MPI_Status>,
+    /// `[source][byte]`, with room for the longest message from every rank.
+    memory: Buffer,
+    /// Bytes of the messages that are awaited.
+    length: usize,
+    /// Whether MPI may be writing to the memory.
+    open: bool,
 }
 
-impl Requests {
-    /// For an exchange among `ranks`.
-    pub fn new(ranks: usize) -> Self {
-        // SAFETY: reads a constant of the MPI library.
-        Self { handles: vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * ranks] }
+impl Crowd {
+    /// Among `ranks`, with memory for one of the longest messages of each.
+    pub fn new(ranks: usize, memory: Buffer) -> Self {
+        // SAFETY: reads a constant of the MPI library; all zeros is a valid MPI_Status, which is only written to.
+        let (null, status) = unsafe { (ffi::RSMPI_REQUEST_NULL, std::mem::zeroed()) };
+        let (receives, sends, statuses) = (vec![null; ranks], vec![null; ranks], vec![status; ranks]);
+        Self { receives, sends, done: vec![0; ranks], statuses, memory, length: 0, open: false }
     }
 
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
-        self.handles.len() / 2
+        self.receives.len()
     }
 
-    /// Sends `out` to every rank and receives a message of the same length from every rank into `into`,
-    /// `[source][byte]`, oneself included. `arrived` is called with the source as soon as its message is complete.
-    pub fn swap_with_all(
-        &mut self,
-        wire: &Wire,
-        out: &[u8],
-        into: &mut [u8],
-        tag: Tag,
-        mut arrived: impl FnMut(Rank),
-    ) -> Result<(), MpiError> {
-        let ranks = self.ranks();
-        let length = out.len();
-        assert_eq!(into.len(), length * ranks, "one message per rank");
-        // SAFETY: the pieces of `into` do not overlap and lie inside it (asserted above); `out` may be read by several
-        // sends (MPI 3.0, section 3.7). Both are borrowed until all requests are complete, which is so before each
-        // return that follows successful starts. After an error MPI promises nothing: the whole job is ended at once
-        // (`Ensemble::round`).
-        unsafe {
-            for source in 0..ranks {
-                let piece = into.as_mut_ptr().add(source * length).cast();
-                let request = &mut self.handles[source];
-                let code = ffi::MPI_Irecv(piece, count(length), wire.byte, rank(source), tag, wire.raw, request);
-                check("MPI_Irecv", code)?;
-            }
-            for destination in 0..ranks {
-                let request = &mut self.handles[ranks + destination];
-                let pointer = out.as_ptr().cast();
-                let code = ffi::MPI_Isend(pointer, count(length), wire.byte, rank(destination), tag, wire.raw, request);
-                check("MPI_Isend", code)?;
-            }
-            let all = count(self.handles.len());
-            for _ in 0..all {
-                let mut index: c_int = 0;
-                let handles = self.handles.as_mut_ptr();
-                check("MPI_Waitany", ffi::MPI_Waitany(all, handles, &mut index, ffi::RSMPI_STATUS_IGNORE))?;
-                if let Ok(source) = usize::try_from(index)
-                    && source < ranks
-                {
-                    arrived(source);
-                }
-            }
+    /// Begins to receive a message of `length` bytes from every rank, oneself included.
+    pub fn open(&mut self, wire: &Wire, length: usize, tag: Tag) -> Result<(), MpiError> {
+        assert!(
+            !self.open && length * self.ranks() <= self.memory.len(),
+            "one message per rank, one exchange at a time"
+        );
+        self.open = true;
+        self.length = length;
+        for (source, request) in self.receives.iter_mut().enumerate() {
+            // SAFETY: the pieces do not overlap and lie inside the memory (asserted above), which is owned, never moves
+            // (a buffer's heap block stays where it is) and is shown to nobody before `swap` has completed all requests.
+            // After an error it is never freed (`Drop`).
+            let code = unsafe {
+                let piece = self.memory.as_mut_ptr().add(source * length).cast();
+                ffi::MPI_Irecv(piece, count(length), wire.byte, rank(source), tag, wire.raw, request)
+            };
+            check("MPI_Irecv", code)?;
         }
         Ok(())
+    }
+
+    /// Sends `out` to every rank, to the one after `me` first, and takes what comes from every rank since
+    /// [`Crowd::open`]. `arrived` gets the sources of all messages that were found complete at a time, as C integers. The
+    /// sends are completed after the last message has come.
+    pub fn swap(
+        &mut self,
+        wire: &Wire,
+        me: Rank,
+        out: &[u8],
+        tag: Tag,
+        mut arrived: impl FnMut(&[c_int]),
+    ) -> Result<(), MpiError> {
+        assert!(self.open && out.len() == self.length, "what is sent is as long as what is awaited");
+        let ranks = self.ranks();
+        let all = count(ranks);
+        // SAFETY: `out` may be read by several sends (MPI 3.0, section 3.7) and is borrowed until all of them are
+        // complete, which is so before each return that follows successful starts; the arrays are as long as the calls
+        // are told. After an error MPI promises nothing: the whole job is ended at once (`Ensemble::round`).
+        unsafe {
+            for step in 1..=ranks {
+                let destination = (me + step) % ranks;
+                let request = &mut self.sends[destination];
+                let (pointer, length) = (out.as_ptr().cast(), count(out.len()));
+                let code = ffi::MPI_Isend(pointer, length, wire.byte, rank(destination), tag, wire.raw, request);
+                check("MPI_Isend", code)?;
+            }
+            let mut left = ranks;
+            while left > 0 {
+                let mut found: c_int = 0;
+                let (requests, done) = (self.receives.as_mut_ptr(), self.done.as_mut_ptr());
+                let code = ffi::MPI_Waitsome(all, requests, &mut found, done, self.statuses.as_mut_ptr());
+                check("MPI_Waitsome", code)?;
+                // MPI_UNDEFINED, which is negative, would mean that nothing is awaited any more.
+                let found = usize::try_from(found).unwrap_or(left).min(left);
+                arrived(&self.done[..found]);
+                left -= found;
+            }
+            let code = ffi::MPI_Waitall(all, self.sends.as_mut_ptr(), self.statuses.as_mut_ptr());
+            check("MPI_Waitall", code)?;
+        }
+        self.open = false;
+        Ok(())
+    }
+
+    /// The message that came from `source` in the last exchange.
+    pub fn come_from(&mut self, source: Rank) -> &mut [u8] {
+        assert!(!self.open, "messages may still be coming");
+        &mut self.memory[source * self.length..][..self.length]
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        // MPI may still write into memory that is awaited: it is not given back.
+        if self.open {
+            self.memory.leak();
+        }
+    }
+}
+
+/// Exchanges with some others at once: requests and the memory of what comes in, made once and used again.
+pub struct Few {
+    requests: Vec<ffi::MPI_Request>,
+    statuses: Vec<ffi::MPI_Status>,
+    memory: Buffer,
+    /// Whether MPI may be writing to the memory.
+    open: bool,
+}
+
+impl Few {
+    /// With at most `others`, with memory for a message of each.
+    pub fn new(others: usize, memory: Buffer) -> Self {
+        // SAFETY: reads a constant of the MPI library; all zeros is a valid MPI_Status, which is only written to.
+        let (null, status) = unsafe { (ffi::RSMPI_REQUEST_NULL, std::mem::zeroed()) };
+        Self { requests: vec![null; 2 * others], statuses: vec![status; 2 * others], memory, open: false }
+    }
+
+    /// Sends `out` to each of `others` and receives as much from each, all at once.
+    pub fn swap(
+        &mut self,
+        wire: &Wire,
+        others: impl Iterator<Item = Rank> + Clone,
+        out: &[u8],
+        tag: Tag,
+    ) -> Result<(), MpiError> {
+        let number = others.clone().count();
+        assert!(
+            2 * number <= self.requests.len() && number * out.len() <= self.memory.len(),
+            "as many as it was made for"
+        );
+        self.open = true;
+        // SAFETY: the pieces of the memory do not overlap and lie inside it (asserted above); `out` may be read by several
+        // sends (MPI 3.0, section 3.7). Both last until all requests are complete, which is so before each return that
+        // follows successful starts; after an error the memory is never freed (`Drop`), and the job ends.
+        unsafe {
+            let (length, pointer) = (count(out.len()), out.as_ptr().cast());
+            for (place, other) in others.clone().enumerate() {
+                let piece = self.memory.as_mut_ptr().add(place * out.len()).cast();
+                let request = &mut self.requests[place];
+                let code = ffi::MPI_Irecv(piece, length, wire.byte, rank(other), tag, wire.raw, request);
+                check("MPI_Irecv", code)?;
+            }
+            for (place, other) in others.enumerate() {
+                let request = &mut self.requests[number + place];
+                let code = ffi::MPI_Isend(pointer, length, wire.byte, rank(other), tag, wire.raw, request);
+                check("MPI_Isend", code)?;
+            }
+            let code = ffi::MPI_Waitall(count(2 * number), self.requests.as_mut_ptr(), self.statuses.as_mut_ptr());
+            check("MPI_Waitall", code)?;
+        }
+        self.open = false;
+        Ok(())
+    }
+}
+
+impl Drop for Few {
+    fn drop(&mut self) {
+        if self.open {
+            self.memory.leak();
+        }
     }
 }
 

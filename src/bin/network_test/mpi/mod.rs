@@ -35,8 +35,11 @@ use netmatrix::{
     measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Suspect, View},
     plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::Cell,
+    store::{Avoided, Phase},
     units::{Bytes, Hosts, Rank},
 };
+
+use crate::watchdog::Watchdog;
 
 use self::{
     buffer::Buffer,
@@ -50,6 +53,8 @@ use self::{
 
 #[allow(unused_imports, reason = "only the library that a simulator loads has its main from there")]
 pub(crate) use self::ffi::export_main;
+
+pub use self::gather::spread;
 
 /// Longest host name that travels between ranks, in bytes: what result files can hold.
 const HOST_NAME: usize = 100;
@@ -83,12 +88,21 @@ impl From<MpiError> for TrafficError {
 
 impl Traffic {
     /// The list of modes: what each exchanges. Collective.
-    fn of(plan: &Plan, wire: &Wire, me: Rank, damage: bool) -> Result<Self, TrafficError> {
+    fn of(
+        plan: &Plan,
+        wire: &Wire,
+        me: Rank,
+        damage: bool,
+        clock_step: f64,
+        request: &StopRequest,
+    ) -> Result<Self, TrafficError> {
         let longest = plan.config.longest().0 as usize;
         let window = || -> Result<Window, TrafficError> {
             let hint = "Open MPI 4 over TCP needs OMPI_MCA_osc=pt2pt in the environment";
             let memory = Buffer::touched(longest, 0x33)?;
+            wire.watch.queue(Phase::Window, None);
             let window = Window::over(wire, memory);
+            wire.watch.rest();
             Ok(window.map_err(|error| MpiError { text: format!("{} ({hint})", error.text), ..error })?)
         };
         let exchange: Box<dyn Exchange> = match plan.mode {
@@ -107,8 +121,8 @@ impl Traffic {
                 return Ok(Self::Collective { exchange: Box::new(bcast::Bcast), ensemble });
             }
         };
-        let noise = NoiseMaker::new(plan.config.noise)?;
-        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan, damage)?), noise })
+        let noise = NoiseMaker::new(plan)?;
+        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan, damage, clock_step, request.clone())?), noise })
     }
 
     fn shares(&self) -> Shares {
@@ -171,9 +185,21 @@ pub struct MpiFabric<'w> {
     me: Rank,
     host: String,
     request: StopRequest,
+    watchdog: Watchdog,
+    /// What an earlier try is known to have been stuck in.
+    avoided: Avoided,
     damage: bool,
     silent: bool,
+    /// Smallest step of all ranks' clocks, in seconds.
+    clock_step: f64,
+    /// Why all skip exchanges.
     stopped: Option<Stop>,
+    /// Why this rank has given up a pair, which the others have still to learn.
+    wish: Option<Stop>,
+    /// Number of probes so far, which tells their handshakes apart.
+    probes: usize,
+    /// First round of the part at hand that was not, or not wholly, carried out.
+    skipped: Option<usize>,
     run: Option<RunState>,
 }
 
@@ -183,6 +209,8 @@ struct RunState {
     traffic: Traffic,
     clock: Clock,
     length_index: usize,
+    /// Rounds of the current length that are carried out before all agree again.
+    part: Range<usize>,
     /// Turns of the lengths before the current one, which number the handshakes.
     turns_before: usize,
     /// Turns of the current length's schedule; repetitions of suspicious pairs are numbered after them.
@@ -191,11 +219,44 @@ struct RunState {
 
 impl<'w> MpiFabric<'w> {
     /// Over all ranks of `world`; stops when `request` says so. Collective.
-    pub fn new(world: &'w SimpleCommunicator, host: &str, request: StopRequest) -> Result<Self, FabricError> {
+    pub fn new(
+        world: &'w SimpleCommunicator,
+        host: &str,
+        request: StopRequest,
+        watchdog: &Watchdog,
+    ) -> Result<Self, FabricError> {
         let me = world.rank() as Rank;
         let host = host.to_owned();
-        let wire = Wire::over(world).map_err(|error| fatal(me, &host, error))?;
-        Ok(Self { world, wire, me, host, request, damage: false, silent: false, stopped: None, run: None })
+        let wire = Wire::over(world, watchdog.watch().clone()).map_err(|error| fatal(me, &host, error))?;
+        let mut clock_step = 0.0;
+        world.all_reduce_into(&clock::step(), &mut clock_step, SystemOperation::max());
+        Ok(Self {
+            world,
+            wire,
+            me,
+            host,
+            request,
+            watchdog: watchdog.clone(),
+            avoided: Avoided::default(),
+            damage: false,
+            silent: false,
+            clock_step,
+            stopped: None,
+            wish: None,
+            probes: 0,
+            skipped: None,
+            run: None,
+        })
+    }
+
+    /// Smallest step of `MPI_Wtime`, in seconds: that of the rank where it is largest.
+    pub fn clock_step(&self) -> f64 {
+        self.clock_step
+    }
+
+    /// Leaves out what is known to be stuck; the same on all ranks.
+    pub fn avoid(&mut self, avoided: Avoided) {
+        self.avoided = avoided;
     }
 
     /// Answers too late whenever another rank asks this one to begin.
@@ -215,24 +276,71 @@ impl<'w> MpiFabric<'w> {
 
     /// Times a few exchanges between the root and a rank on another host, if there is one.
     fn probe_traffic(&mut self, length: Bytes) -> Result<Option<f64>, MpiError> {
+        let run = self.run.as_ref().expect("prepare comes before probe");
+        let (hosts, mode) = (&run.plan.hosts, run.plan.mode);
+        let usable = |rank: &Rank| !self.avoided.pair(hosts, mode, (ROOT, *rank), length);
+        let elsewhere = |rank: &Rank| hosts.host_of(*rank) != hosts.host_of(ROOT);
+        let far = (1..hosts.ranks()).filter(usable).find(elsewhere).or_else(|| (1..hosts.ranks()).find(usable));
+        let pair = far.map(|far| Pair { leader: ROOT, partner: far });
+        self.wire.watch.length(length, slack(length, 1));
+        self.probes += 1;
+        let met = match pair.filter(|pair| !mode.is_collective() && pair.other(self.me).is_some()) {
+            Some(pair) => self.meet_for_probe(pair)?,
+            None => mode.is_collective() && !self.avoided.round(mode, Some(ROOT), length),
+        };
+        let (true, Some(pair)) = (met, pair) else { return Ok(None) };
+        self.wire.watch.enter(Phase::Probe, pair.other(self.me));
         let run = self.run.as_mut().expect("prepare comes before probe");
-        let hosts = &run.plan.hosts;
-        let far = (1..hosts.ranks()).find(|rank| hosts.host_of(*rank) != hosts.host_of(ROOT)).unwrap_or(1);
-        let pair = Pair { leader: ROOT, partner: far };
         match &mut run.traffic {
-            Traffic::Pairs { exchange, sampler, .. } if pair.other(self.me).is_some() => {
+            Traffic::Pairs { exchange, sampler, .. } => {
                 sampler.probe(&self.wire, &run.clock, exchange.as_mut(), pair, self.me, length).map(Some)
             }
-            Traffic::Pairs { .. } => Ok(None),
             Traffic::Collective { exchange, ensemble } => ensemble
-                .probe(&self.wire, exchange.as_mut(), (run.plan.mode == Mode::Bcast).then_some(ROOT), length)
+                .probe(
+                    &self.wire,
+                    &run.clock,
+                    exchange.as_mut(),
+                    (run.plan.mode == Mode::Bcast).then_some(ROOT),
+                    length,
+                )
                 .map(Some),
         }
     }
 
-    fn all_agree(&self, own: Option<Stop>) -> Option<Stop> {
-        Stop::from_code(largest(self.world, u64::from(Stop::code(own))) as u8)
+    /// Synchronises clocks as often as is due before round number `index`.
+    fn keep_time(&mut self, index: usize) -> Result<(), MpiError> {
+        match &mut self.run {
+            Some(run) if run.plan.timing() == Some(Timing::Clock) => {
+                self.wire.watch.queue(Phase::Clock, None);
+                run.clock.keep_until(&self.wire, self.me, run.plan.ranks(), index)
+            }
+            _ => Ok(()),
+        }
     }
+
+    fn all_agree(&self, own: Option<Stop>) -> Option<Stop> {
+        self.wire.watch.queue(Phase::Agreement, None);
+        let stop = Stop::from_code(largest(self.world, u64::from(Stop::code(own))) as u8);
+        self.wire.watch.rest();
+        stop
+    }
+
+    /// Returns when all have come here. Collective.
+    fn barrier(&self) -> Result<(), FabricError> {
+        self.wire.watch.queue(Phase::Barrier, None);
+        let met = self.wire.barrier().map_err(|error| self.fatal(error));
+        self.wire.watch.rest();
+        met
+    }
+}
+
+/// The slowest network that anybody would measure, bytes per second: Fast Ethernet. A message may take as long as there
+/// before its exchange counts as stuck.
+const SLOWEST: f64 = 12.5e6;
+
+/// What an exchange of messages of `length` may take besides the timeout: both ways, one message from each of `senders`.
+fn slack(length: Bytes, senders: usize) -> Duration {
+    Duration::from_secs_f64(2.0 * length.0 as f64 * senders as f64 / SLOWEST)
 }
 
 fn fatal(rank: Rank, host: &str, error: MpiError) -> FabricError {
@@ -245,46 +353,113 @@ impl Fabric for MpiFabric<'_> {
     }
 
     fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError> {
-        let traffic = Traffic::of(plan, &self.wire, self.me, self.damage).map_err(|error| match error {
-            TrafficError::Memory(bytes) => {
-                FabricError::Memory { bytes, purpose: "messages and samples", rank: self.me, host: self.host.clone() }
-            }
-            TrafficError::Mpi(error) => self.fatal(error),
-        })?;
+        // Memory that is being touched is no wait.
+        self.wire.watch.mode(Some(plan.mode));
+        self.wire.watch.rest();
+        let traffic =
+            Traffic::of(plan, &self.wire, self.me, self.damage, self.clock_step, &self.request).map_err(|error| {
+                match error {
+                    TrafficError::Memory(bytes) => FabricError::Memory {
+                        bytes,
+                        purpose: "messages and samples",
+                        rank: self.me,
+                        host: self.host.clone(),
+                    },
+                    TrafficError::Mpi(error) => self.fatal(error),
+                }
+            })?;
         let mut clock = Clock::default();
         if plan.timing() == Some(Timing::Clock) {
+            self.wire.watch.queue(Phase::Clock, None);
             clock.first_synchronise(&self.wire, self.me, plan.ranks()).map_err(|error| self.fatal(error))?;
         }
-        self.run = Some(RunState { plan: plan.clone(), traffic, clock, length_index: 0, turns_before: 0, turns: 0 });
+        self.wire.watch.rest();
+        let plan = plan.clone();
+        self.run = Some(RunState { plan, traffic, clock, length_index: 0, part: 0..0, turns_before: 0, turns: 0 });
         Ok(())
     }
 
     fn begin_length(&mut self, plan: &Plan, length_index: usize) -> Result<(), FabricError> {
         self.stopped = None;
+        self.wish = None;
+        self.skipped = None;
         let run = self.run.as_mut().expect("prepare comes before begin_length");
         run.length_index = length_index;
         run.turns = plan.rounds(length_index).len();
         run.turns_before = length_index * (run.turns + 2 * plan.retests());
+        let senders = if plan.mode.is_collective() { plan.ranks() } else { 1 };
+        self.wire.watch.length(plan.lengths()[length_index], slack(plan.lengths()[length_index], senders));
         if plan.timing() == Some(Timing::Clock) {
-            let synchronised = run.clock.synchronise(&self.wire, self.me, plan.ranks());
+            self.wire.watch.queue(Phase::Clock, None);
+            let synchronised = run.clock.begin_length(&self.wire, self.me, plan.ranks());
             synchronised.map_err(|error| self.fatal(error))?;
         }
         // Nobody measures while others still probe, or learn the time.
-        self.wire.barrier().map_err(|error| self.fatal(error))
+        self.barrier()
+    }
+
+    fn begin_part(&mut self, rounds: Range<usize>) {
+        self.skipped = None;
+        if let Some(run) = &mut self.run {
+            run.part = rounds;
+        }
+    }
+
+    fn end_part(&mut self) -> Result<(), FabricError> {
+        // Whoever has rounds left would wait for the others to learn the time.
+        let end = self.run.as_ref().map_or(0, |run| run.part.end);
+        self.keep_time(end).map_err(|error| self.fatal(error))
+    }
+
+    fn finished(&mut self) -> Result<usize, FabricError> {
+        self.wire.watch.queue(Phase::Agreement, None);
+        let skipped = self.skipped.map_or(u64::MAX, |round| round as u64);
+        let finished = !largest(self.world, !skipped);
+        self.wire.watch.rest();
+        Ok(usize::try_from(finished).unwrap_or(usize::MAX))
+    }
+
+    fn collect(&mut self, own: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), FabricError> {
+        self.wire.watch.queue(Phase::Gathering, None);
+        gather::bytes(self.world, own, each);
+        self.wire.watch.rest();
+        Ok(())
+    }
+
+    fn spread(&mut self, bytes: &mut Vec<u8>) -> Result<(), FabricError> {
+        self.wire.watch.queue(Phase::Gathering, None);
+        gather::spread(self.world, bytes);
+        self.wire.watch.rest();
+        Ok(())
     }
 
     fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
+        self.keep_time(round.index()).map_err(|error| self.fatal(error))?;
         match round.kind() {
             RoundKind::Pairs if round.is_turn() => self.take_turn(round, length, cells),
             RoundKind::Pairs => self.meet(round, length, cells),
-            RoundKind::Root(root) => self.gather_round(Some(root), length, cells),
-            RoundKind::Everyone => self.gather_round(None, length, cells),
+            RoundKind::Root(root) => self.gather_round(Some(root), round.index(), length, cells),
+            RoundKind::Everyone => self.gather_round(None, round.index(), length, cells),
         }
         .map_err(|error| self.fatal(error))
     }
 
+    fn end_length(&mut self, cells: &mut Cells) -> Result<(), FabricError> {
+        let run = self.run.as_mut().expect("prepare comes before end_length");
+        if run.plan.timing() != Some(Timing::Clock) {
+            return Ok(());
+        }
+        let learned = run.clock.end_length(self.world, &self.wire, self.me, run.plan.ranks(), run.turns);
+        if let (Ok(clocks), Traffic::Pairs { sampler, .. }) = (&learned, &mut run.traffic) {
+            sampler.look_back(clocks, self.me, cells);
+        }
+        learned.map(drop).map_err(|error| self.fatal(error))
+    }
+
     fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError> {
-        self.probe_traffic(length).map_err(|error| self.fatal(error))
+        let seconds = self.probe_traffic(length).map_err(|error| self.fatal(error));
+        self.wire.watch.rest();
+        seconds
     }
 
     fn run_pairs(
@@ -295,7 +470,7 @@ impl Fabric for MpiFabric<'_> {
         cells: &mut Cells,
     ) -> Result<(), FabricError> {
         // Nobody begins before the pairs of the call before are done.
-        self.wire.barrier().map_err(|error| self.fatal(error))?;
+        self.barrier()?;
         match pairs.iter().find(|pair| pair.other(self.me).is_some()) {
             Some(pair) => self
                 .measure_pair(*pair, self.run.as_ref().map_or(0, |run| run.turns) + number, length, cells)
@@ -306,7 +481,9 @@ impl Fabric for MpiFabric<'_> {
 
     fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
         let mut all = vec![0.0; own.len() * self.world.size() as usize];
+        self.wire.watch.queue(Phase::Agreement, None);
         self.world.all_gather_into(own, &mut all[..]);
+        self.wire.watch.rest();
         Ok(all)
     }
 
@@ -316,24 +493,35 @@ impl Fabric for MpiFabric<'_> {
             return Ok(());
         }
         let own = numbers.to_vec();
+        self.wire.watch.queue(Phase::Agreement, None);
         self.world.all_reduce_into(&own[..], numbers, SystemOperation::sum());
+        self.wire.watch.rest();
         Ok(())
     }
 
     fn worst(&mut self, own: Vec<Suspect>, most: usize) -> Result<Vec<Suspect>, FabricError> {
-        Ok(gather::worst(self.world, own, most))
+        let hosts = &self.run.as_ref().expect("prepare comes before worst").plan.hosts;
+        self.wire.watch.queue(Phase::Agreement, None);
+        let worst = gather::worst(self.world, hosts, own, most);
+        self.wire.watch.rest();
+        Ok(worst)
     }
 
     fn stopped(&self) -> Option<Stop> {
-        self.stopped
+        self.stopped.max(self.wish)
     }
 
-    fn agree(&mut self, own: Option<Stop>) -> Result<Option<Stop>, FabricError> {
-        Ok(self.all_agree(own))
+    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
+        self.wire.watch.queue(Phase::Agreement, None);
+        let agreed = largest(self.world, (u64::from(Stop::code(own)) << 56) | number);
+        self.wire.watch.rest();
+        Ok((Stop::from_code((agreed >> 56) as u8), agreed & ((1 << 56) - 1)))
     }
 
     fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
+        self.wire.watch.queue(Phase::Gathering, None);
         gather::rows(self.world, cells, rows, block);
+        self.wire.watch.rest();
         Ok(())
     }
 
@@ -346,9 +534,11 @@ impl Fabric for MpiFabric<'_> {
     }
 
     fn finish(&mut self) -> Result<(), FabricError> {
-        match self.run.take() {
-            Some(run) => run.traffic.close().map_err(|error| self.fatal(error)),
-            None => Ok(()),
-        }
+        let Some(run) = self.run.take() else { return Ok(()) };
+        self.wire.watch.queue(Phase::Window, None);
+        let closed = run.traffic.close().map_err(|error| self.fatal(error));
+        self.wire.watch.mode(None);
+        self.wire.watch.rest();
+        closed
     }
 }

@@ -1,15 +1,19 @@
 //! Noise: messages among ranks that are not in the pair, before, during and after its whole measurement.
 //!
-//! The noise ranks stand in a ring; in each step every one sends m messages of length l to the next. The pair's leader
-//! starts them, waits until each has finished a step, lets the pair be measured, ends them, and waits until all are
+//! In each step every noise rank sends m messages of length l to each of the others, all at once, as in network_tests2,
+//! or with `--noise-pattern ring` to the next one only. The noise ranks stand in a ring: the pair's leader starts them, waits until each has finished a step, lets the pair be measured, ends them, and waits until all are
 //! silent. The end travels round the ring in a flag beside the noise: who hears of it knows from its place how many
 //! more steps everybody makes, so nobody waits for a message that does not come. A single noise rank sends to itself.
 
-use netmatrix::{plan::Noise, units::Rank};
+use netmatrix::{
+    plan::{NoisePattern, Plan},
+    store::Phase,
+    units::Rank,
+};
 
 use super::{
     buffer::Buffer,
-    ffi::{MpiError, Tag, Wire},
+    ffi::{Few, MpiError, Tag, Wire},
 };
 
 /// Noise rank to leader: a step is done.
@@ -28,13 +32,25 @@ pub(super) struct NoiseMaker {
     messages: u32,
     out: Buffer,
     into: Buffer,
+    /// For the pattern in which everybody sends to everybody.
+    few: Option<Few>,
 }
 
 impl NoiseMaker {
     /// With buffers, touched. The error is the number of bytes that are not there.
-    pub(super) fn new(noise: Noise) -> Result<Self, u64> {
-        let length = noise.length.0 as usize;
-        Ok(Self { messages: noise.messages, out: Buffer::touched(length, 0x55)?, into: Buffer::touched(length, 0xaa)? })
+    pub(super) fn new(plan: &Plan) -> Result<Self, u64> {
+        let noise = plan.config.noise;
+        let length = if plan.mode.has_noise() { noise.length.0 as usize } else { 0 };
+        let all = plan.mode.has_noise() && plan.config.noise_pattern == NoisePattern::All && noise.processes > 1;
+        let few = || -> Result<Few, u64> {
+            Ok(Few::new(noise.processes - 1, Buffer::touched((noise.processes - 1).saturating_mul(length), 0xaa)?))
+        };
+        Ok(Self {
+            messages: noise.messages,
+            out: Buffer::touched(length, 0x55)?,
+            into: Buffer::touched(length, 0xaa)?,
+            few: all.then(few).transpose()?,
+        })
     }
 
     /// Makes noise among `ring`, of which `me` is one, until `leader` has enough.
@@ -47,8 +63,12 @@ impl NoiseMaker {
         let mut left = None;
         let mut first = true;
         while left != Some(0) {
+            wire.watch.enter(Phase::Noise, Some(previous));
             for _ in 0..self.messages {
-                wire.shift(&self.out, next, &mut self.into, previous, NOISE)?;
+                match &mut self.few {
+                    Some(few) => few.swap(wire, ring.iter().copied().filter(|rank| *rank != me), &self.out, NOISE)?,
+                    None => wire.shift(&self.out, next, &mut self.into, previous, NOISE)?,
+                }
             }
             if place == 0 && !announced && !first && wire.try_receive(leader, HUSH)? {
                 announced = true;
@@ -72,7 +92,10 @@ impl NoiseMaker {
 
 /// The leader's part before the measurement: returns when everybody in `ring` makes noise.
 pub(super) fn wait_until_noisy(wire: &Wire, ring: &[Rank]) -> Result<(), MpiError> {
-    ring.iter().try_for_each(|rank| wire.receive(&mut [], *rank, NOISY))
+    ring.iter().try_for_each(|rank| {
+        wire.watch.enter(Phase::Noise, Some(*rank));
+        wire.receive(&mut [], *rank, NOISY)
+    })
 }
 
 /// The leader's part after the measurement: returns when everybody in `ring` is silent.
@@ -80,5 +103,8 @@ pub(super) fn hush(wire: &Wire, ring: &[Rank]) -> Result<(), MpiError> {
     if let Some(first) = ring.first() {
         wire.send(&[], *first, HUSH)?;
     }
-    ring.iter().try_for_each(|rank| wire.receive(&mut [], *rank, SILENT))
+    ring.iter().try_for_each(|rank| {
+        wire.watch.enter(Phase::Noise, Some(*rank));
+        wire.receive(&mut [], *rank, SILENT)
+    })
 }

@@ -8,6 +8,9 @@ pub(super) const ANNOUNCEMENT: Tag = 16;
 /// The message itself.
 pub(super) const MESSAGE: Tag = 17;
 
+/// Both have come, and nothing of an earlier exchange is under way.
+pub(super) const MEETING: Tag = 15;
+
 /// "I have finished my exchanges", where the other side would not notice.
 pub(super) const DONE: Tag = 29;
 

@@ -18,7 +18,7 @@ use rand::{
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
-use crate::fabric::{Fabric, Shape};
+use super::fabric::{Fabric, Shape};
 
 /// What was planted, in the words of a diagnosis.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,19 @@
-//! Where the values of a NetCDF classic file lie, told from its header.
+//! What a NetCDF classic file holds and where, as its header says: dimensions, attributes, places of variables.
 //!
-//! In: the first bytes of a file. Out: the places of its variables, and how many bytes the file must have. This is what
-//! the netcdf crate does not tell: the C library opens a file whose end is missing without complaint, and gives
-//! zeros for what is not there. No value is read here.
+//! In: the first bytes of a file. Out: a [`Layout`], and how many bytes the file must have. No value of a variable is
+//! read here. Files are read with this and without the C library: its parser opens a file whose end is missing without
+//! complaint and gives zeros for what is not there, believes any length that a header claims, and reads formats (HDF5)
+//! in which a file can do harm. Memory is taken for bytes that are there, never for what a number announces.
 //!
-//! The format is that of the appendix "File Format Specifications" of the NetCDF User's Guide.
+//! The format is that of the appendix "File Format Specifications" of the NetCDF User's Guide: CDF-1, 2 and 5.
+
+mod kind;
+mod new;
 
 use std::io::{self, Read};
+
+pub(super) use kind::{Kind, Value, sound};
+pub(super) use new::{NewFile, NewValue};
 
 /// Number of records that a file in writing may claim: "not counted".
 const STREAMING: u64 = u32::MAX as u64;
@@ -14,20 +21,29 @@ const STREAMING: u64 = u32::MAX as u64;
 /// Longest name that NetCDF allows, in bytes.
 const MAX_NAME: u64 = 256;
 
-/// Places of all variables.
+/// The header of a file.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// Whether counts and offsets are those of CDF-5.
     pub(super) cdf5: bool,
-    /// Number of records; `None` where the file does not tell.
+    /// Number of records; `None` where the file does not say.
     pub(super) records: Option<u64>,
     /// Bytes from one record to the next.
     pub(super) record_size: u64,
+    dimensions: Vec<Dimension>,
+    attributes: Vec<(String, Value)>,
     variables: Vec<Place>,
 }
 
+#[derive(Debug)]
+struct Dimension {
+    name: String,
+    /// 0: that of the records.
+    length: u64,
+}
+
 /// Place of a variable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     name: String,
     /// Offset of its first byte.
@@ -35,24 +51,33 @@ pub(super) struct Place {
     /// Bytes of one record of it, or of all of it where it has no records; without padding.
     pub(super) bytes: u64,
     in_records: bool,
-    /// Number of its type, as the format has it.
-    kind: u64,
+    /// Type of its values.
+    pub(super) kind: Kind,
+    /// Numbers of its dimensions.
+    dimensions: Vec<usize>,
+    attributes: Vec<(String, Value)>,
 }
-
-/// Number of the type `double`.
-const DOUBLE: u64 = 6;
 
 impl Place {
     /// Whether every record has values of it, and these are doubles. Other programs make copies in which all
     /// dimensions are fixed, or values are floats.
     pub(super) fn has_doubles(&self) -> bool {
-        self.in_records && self.kind == DOUBLE
+        self.in_records && self.kind == Kind::Double
     }
 
     /// Whether every record has this many bytes of it.
     pub(super) fn has_records_of(&self, bytes: u64) -> bool {
         self.in_records && self.bytes == bytes
     }
+
+    /// An attribute of the variable.
+    pub(super) fn attribute(&self, name: &str) -> Option<&Value> {
+        find(&self.attributes, name)
+    }
+}
+
+fn find<'a>(attributes: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
+    attributes.iter().find(|attribute| attribute.0 == name).map(|attribute| &attribute.1)
 }
 
 impl Layout {
@@ -68,6 +93,53 @@ impl Layout {
     /// The place of the variable with this name.
     pub(super) fn place(&self, name: &str) -> Option<&Place> {
         self.variables.iter().find(|place| place.name == name)
+    }
+
+    /// A global attribute.
+    pub(super) fn attribute(&self, name: &str) -> Option<&Value> {
+        find(&self.attributes, name)
+    }
+
+    /// Length of a dimension in a file of `size` bytes; `None` where there is none of this name.
+    pub(super) fn dimension(&self, name: &str, size: u64) -> Option<u64> {
+        let dimension = self.dimensions.iter().find(|dimension| dimension.name == name)?;
+        Some(if dimension.length == 0 { self.records_in(size) } else { dimension.length })
+    }
+
+    /// Names of the dimensions of a variable.
+    pub(super) fn dimensions_of(&self, place: &Place) -> Vec<&str> {
+        place.dimensions.iter().map(|id| self.dimensions[*id].name.as_str()).collect()
+    }
+
+    /// Length of the last dimension of a variable; 1 where it has none.
+    pub(super) fn width(&self, place: &Place) -> u64 {
+        place.dimensions.last().map_or(1, |id| self.dimensions[*id].length.max(1))
+    }
+
+    /// Offset of the part with number `outer` along the first dimension of a variable; `None`: beyond 64 bits.
+    pub(super) fn part(&self, place: &Place, outer: usize) -> Option<u64> {
+        let step = match place.dimensions.first() {
+            Some(_) if place.in_records => self.record_size,
+            Some(id) => place.bytes / self.dimensions[*id].length.max(1),
+            None => 0,
+        };
+        step.checked_mul(outer as u64)?.checked_add(place.begin)
+    }
+
+    /// Number of values of a variable, in all of a file of `size` bytes.
+    pub(super) fn count(&self, place: &Place, size: u64) -> u64 {
+        let parts = if place.in_records { self.records_in(size) } else { 1 };
+        parts.saturating_mul(place.bytes / place.kind.size() as u64)
+    }
+
+    /// Number of records: what the header says, else as many as are whole in a file of `size` bytes.
+    fn records_in(&self, size: u64) -> u64 {
+        let whole = |place: &Place| match size.checked_sub(place.begin.saturating_add(place.bytes)) {
+            Some(rest) => rest / self.record_size.max(1) + 1,
+            None => 0,
+        };
+        let in_records = self.variables.iter().filter(|place| place.in_records);
+        self.records.unwrap_or_else(|| in_records.map(whole).min().unwrap_or(0))
     }
 
     /// Bytes that a file must have to hold everything that its header promises.
@@ -109,42 +181,49 @@ impl<R: Read> Parser<R> {
         }
         let records = self.count()?;
         let records = (records != STREAMING && records != u64::MAX).then_some(records);
-        let dimensions = self.list(10, |parser| {
-            parser.name()?;
-            parser.count()
-        })?;
-        self.attributes()?;
+        let dimensions = self.list(10, |parser| Ok(Dimension { name: parser.name()?, length: parser.count()? }))?;
+        let mut names: Vec<&str> = dimensions.iter().map(|dimension| &*dimension.name).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(invalid(format!("two of its dimensions are called `{}`", pair[0])));
+        }
+        let attributes = self.attributes()?;
         let variables = self.list(11, |parser| parser.variable(&dimensions))?;
         let record_size = record_size(&variables).ok_or_else(|| invalid("its records are beyond 64 bits"))?;
-        Ok(Layout { cdf5: self.cdf5, records, record_size, variables })
+        Ok(Layout { cdf5: self.cdf5, records, record_size, dimensions, attributes, variables })
     }
 
-    fn variable(&mut self, dimensions: &[u64]) -> io::Result<Place> {
+    fn variable(&mut self, known: &[Dimension]) -> io::Result<Place> {
         let name = self.name()?;
-        let mut sizes = Vec::new();
+        let mut dimensions = Vec::new();
         for _ in 0..self.count()? {
-            let dimension = usize::try_from(self.count()?).ok().and_then(|id| dimensions.get(id));
-            sizes.push(*dimension.ok_or_else(|| invalid(format!("`{name}` has an unknown dimension")))?);
+            let id = usize::try_from(self.count()?).ok().filter(|id| *id < known.len());
+            dimensions.push(id.ok_or_else(|| invalid(format!("`{name}` has an unknown dimension")))?);
         }
-        self.attributes()?;
-        let kind = self.number::<4>()?;
-        let item = size_of_type(kind)?;
+        let attributes = self.attributes()?;
+        let kind = self.kind()?;
         self.count()?;
         let begin = if self.wide_offsets { self.number::<8>()? } else { self.number::<4>()? };
-        let in_records = sizes.first() == Some(&0);
-        let bytes = sizes[usize::from(in_records)..].iter().try_fold(item, |bytes, size| bytes.checked_mul(*size));
+        let in_records = dimensions.first().is_some_and(|id| known[*id].length == 0);
+        let mut sizes = dimensions[usize::from(in_records)..].iter().map(|id| known[*id].length);
+        let bytes = sizes.try_fold(kind.size() as u64, |bytes: u64, size| bytes.checked_mul(size));
         let bytes = bytes.ok_or_else(|| invalid(format!("`{name}` is beyond 64 bits")))?;
-        Ok(Place { name, begin, bytes, in_records, kind })
+        Ok(Place { name, begin, bytes, in_records, kind, dimensions, attributes })
     }
 
-    fn attributes(&mut self) -> io::Result<()> {
+    fn attributes(&mut self) -> io::Result<Vec<(String, Value)>> {
         self.list(12, |parser| {
-            parser.name()?;
-            let item = size_of_type(parser.number::<4>()?)?;
-            let bytes = parser.count()?.checked_mul(item).and_then(padded);
-            parser.skip(bytes.ok_or_else(|| invalid("an attribute is beyond 64 bits"))?)
-        })?;
-        Ok(())
+            let name = parser.name()?;
+            let kind = parser.kind()?;
+            let bytes = parser.count()?.checked_mul(kind.size() as u64);
+            let bytes = parser.bytes(bytes.ok_or_else(|| invalid("an attribute is beyond 64 bits"))?)?;
+            Ok((name, Value::of(kind, &bytes)))
+        })
+    }
+
+    fn kind(&mut self) -> io::Result<Kind> {
+        let number = self.number::<4>()?;
+        Kind::of(number).ok_or_else(|| invalid(format!("no type has the number {number}")))
     }
 
     /// A list with the given tag: nothing at all, or as many elements as it says.
@@ -162,15 +241,19 @@ impl<R: Read> Parser<R> {
         if length > MAX_NAME {
             return Err(invalid(format!("a name has {length} bytes")));
         }
-        let mut name = vec![0; length as usize];
-        self.input.read_exact(&mut name)?;
-        self.skip(length.next_multiple_of(4) - length)?;
-        String::from_utf8(name).map_err(|_| invalid("a name is not UTF-8"))
+        String::from_utf8(self.bytes(length)?).map_err(|_| invalid("a name is not UTF-8"))
     }
 
-    fn skip(&mut self, bytes: u64) -> io::Result<()> {
-        let skipped = io::copy(&mut self.input.by_ref().take(bytes), &mut io::sink())?;
-        if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    /// As many bytes, and those behind them that only fill up. Takes no more memory than there are bytes.
+    fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
+        let filled = padded(count).ok_or_else(|| invalid("a text is beyond 64 bits"))?;
+        let mut bytes = Vec::new();
+        self.input.by_ref().take(filled).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != filled {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.truncate(count as usize);
+        Ok(bytes)
     }
 
     fn count(&mut self) -> io::Result<u64> {
@@ -185,17 +268,6 @@ impl<R: Read> Parser<R> {
         let mut bytes = [0; BYTES];
         self.input.read_exact(&mut bytes)?;
         Ok(bytes)
-    }
-}
-
-/// Bytes of a value of the type with this number.
-fn size_of_type(kind: u64) -> io::Result<u64> {
-    match kind {
-        1 | 2 | 7 => Ok(1),
-        3 | 8 => Ok(2),
-        4 | 5 | 9 => Ok(4),
-        DOUBLE | 10 | 11 => Ok(8),
-        other => Err(invalid(format!("no type has the number {other}"))),
     }
 }
 

@@ -1,0 +1,294 @@
+//! A [`Fabric`] over a machine, and what is known about it besides its times.
+//!
+//! The program's own driver walks the plan: rounds in time, statistics, states and re-tests are its.
+
+use std::ops::Range;
+
+use netmatrix::{
+    measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Suspect, View as Seen, measure},
+    plan::{Pair, Plan, Round},
+    record::{Cell, Header, MemoryRun, Provenance, State, Statistic},
+    stats,
+    units::{Bytes, Rank},
+};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{
+    fault::{Fault, Harm},
+    noise::{self, Exchange, Noise},
+    parts::{Load, Message, Parts, View},
+};
+use crate::network::Route;
+
+/// A cell, and a number about it.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    pub from: u32,
+    pub to: u32,
+    pub value: f32,
+}
+
+/// What only somebody who made the machine can know.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Logarithm of the median over what it would be if healthy parts did not differ: `[length]`, cells between hosts.
+    pub residuals: Vec<Vec<At>>,
+    /// Logarithm of the time with a fault over that without: `[fault][length]`, all cells that cross its place.
+    pub effects: Vec<Vec<Vec<At>>>,
+    /// Exchanges that a fault has lost or damaged, of so many that cross its place: `[fault]`.
+    pub losses: Vec<(usize, usize)>,
+    /// Mean seconds of an undisturbed cell between hosts: `[length]`.
+    pub seconds: Vec<f64>,
+    /// Seconds between two ticks of the clock, where samples do not scatter enough to hide them; otherwise 0.
+    pub tick: f64,
+}
+
+/// A machine that carries out rounds.
+struct Cluster<'a> {
+    parts: &'a Parts,
+    faults: &'a [Fault],
+    noise: &'a Noise,
+    rng: &'a mut ChaCha8Rng,
+    plan: &'a Plan,
+    length_index: usize,
+    moment: f64,
+    is_again: bool,
+    samples: Vec<f64>,
+    known: Known,
+}
+
+/// Measures a machine.
+pub fn run(
+    parts: &Parts,
+    faults: &[Fault],
+    noise: &Noise,
+    plan: &Plan,
+    rng: &mut ChaCha8Rng,
+) -> Result<(MemoryRun, Known), netmatrix::measure::MeasureError> {
+    let lengths = plan.lengths().len();
+    let known = Known {
+        residuals: vec![Vec::new(); lengths],
+        effects: vec![vec![Vec::new(); lengths]; faults.len()],
+        losses: vec![(0, 0); faults.len()],
+        seconds: vec![0.0; lengths],
+        tick: 0.0,
+    };
+    let mut cluster = Cluster {
+        parts,
+        faults,
+        noise,
+        rng,
+        plan,
+        length_index: 0,
+        moment: 0.0,
+        is_again: false,
+        samples: Vec::new(),
+        known,
+    };
+    let header = Header::of(plan, Provenance::default());
+    let mut run = MemoryRun::with_statistics(header, Statistic::OF_TIMES.to_vec());
+    measure(plan, &mut cluster, Some(&mut run), 0, &StopRequest::default(), &mut |_| {})?;
+    let mut known = cluster.known;
+    for (seconds, cells) in known.seconds.iter_mut().zip(&known.residuals) {
+        *seconds /= cells.len().max(1) as f64;
+    }
+    Ok((run, known))
+}
+
+impl Cluster<'_> {
+    /// Measures pairs at the same time: first all leaders send, then all partners.
+    fn pairs(&mut self, pairs: &[Pair], length: Bytes, cells: &mut Cells) {
+        let there: Vec<_> = pairs.iter().map(|pair| (pair.leader, pair.partner)).collect();
+        let back: Vec<_> = pairs.iter().map(|pair| (pair.partner, pair.leader)).collect();
+        for ways in [there, back] {
+            let load = (ways.len() > 1).then(|| self.load(&ways));
+            for (from, to) in ways {
+                let cell = self.cell(from, to, length, load.as_ref());
+                cells.set(from, to, cell);
+            }
+        }
+    }
+
+    /// What crosses every cable. Adaptive routes spread: they share nothing as long as there is another cable.
+    fn load(&self, ways: &[(Rank, Rank)]) -> Load {
+        let mut load = vec![0; self.parts.network.cables()];
+        if !self.parts.is_adaptive {
+            for &(from, to) in ways {
+                if self.parts.hosts.host_of(from) != self.parts.hosts.host_of(to) {
+                    self.parts.routes(from, to)[0].cables.iter().for_each(|cable| load[*cable] += 1);
+                }
+            }
+        }
+        load
+    }
+
+    /// How an exchange ends that fails; payloads that arrive damaged, otherwise.
+    fn failure(&mut self, message: &Message<'_>) -> (Option<State>, u32) {
+        let (mut end, mut damaged) = (None, 0);
+        for (number, fault) in self.faults.iter().enumerate() {
+            let &Message { from, to, length, moment, routes, .. } = message;
+            let (Harm::Lose { share, .. } | Harm::Damage { share }) = fault.harm else { continue };
+            if fault.scope.covers(&self.parts.hosts, from, to, &routes[0].cables) == 0
+                || !fault.is_on(&self.parts.hosts, from, to, length, moment)
+            {
+                continue;
+            }
+            let is_hit = self.rng.random_bool(share);
+            match fault.harm {
+                Harm::Lose { state, .. } if is_hit => end = Some(state),
+                // Of the exchanges of a cell, some.
+                Harm::Damage { .. } if is_hit => damaged += self.rng.random_range(1..=self.plan.config.iterations),
+                _ => {}
+            }
+            if !self.is_again {
+                let losses = &mut self.known.losses[number];
+                *losses = (losses.0 + usize::from(is_hit), losses.1 + 1);
+            }
+        }
+        (end, damaged.min(self.plan.config.iterations))
+    }
+
+    fn cell(&mut self, from: Rank, to: Rank, length: Bytes, load: Option<&Load>) -> Cell {
+        let parts = self.parts;
+        let (routes, opposite) = (parts.routes(from, to), parts.routes(to, from));
+        let there = Message { from, to, length: length.0, moment: self.moment, routes: &routes, load };
+        let back = Message { from: to, to: from, length: 0, moment: self.moment, routes: &opposite, load: None };
+        let (end, damaged) = self.failure(&there);
+        if let Some(state) = end {
+            return Cell::missing(state);
+        }
+        let exchange = |faults: &[Fault], without: Option<usize>, is_varied: bool| {
+            let view = View { faults, without, is_varied };
+            let round_trip = parts.latency(&there, &view) + parts.latency(&back, &view);
+            let mut exchange = Exchange { round_trip, factor: 1.0, ..Exchange::default() };
+            parts.transfers(&there, round_trip, &view, &mut exchange.transfers);
+            exchange
+        };
+        let mut real = exchange(self.faults, None, true);
+        for fault in self.faults {
+            if let Harm::Scatter { factor, probability } = fault.harm
+                && fault.scope.covers(&parts.hosts, from, to, &routes[0].cables) > 0
+                && fault.is_on(&parts.hosts, from, to, length.0, self.moment)
+            {
+                real.factor *= factor;
+                real.probability = real.probability.max(probability);
+            }
+        }
+        let mut cell = noise::cell(self.noise, &real, &self.plan.config, &mut self.samples, self.rng);
+        if damaged > 0 {
+            cell.state = State::Damaged;
+            cell.damaged = damaged;
+        }
+        if !self.is_again && parts.hosts.host_of(from) != parts.hosts.host_of(to) {
+            let at = |value: f64| At { from: from as u32, to: to as u32, value: value as f32 };
+            let index = self.length_index;
+            let even = Message { load: None, ..there };
+            let view = View { faults: self.faults, without: None, is_varied: false };
+            let round_trip = parts.latency(&even, &view) + parts.latency(&back, &view);
+            let mut transfers = Vec::new();
+            parts.transfers(&even, round_trip, &view, &mut transfers);
+            let nominal = seconds(&Exchange { round_trip, transfers, ..Exchange::default() });
+            // A quarter of a tick as standard deviation spreads most samples over two ticks or three.
+            if 4.0 * self.noise.latency * round_trip < self.noise.tick {
+                self.known.tick = self.noise.tick;
+            }
+            self.known.seconds[index] += nominal;
+            self.known.residuals[index].push(at((cell.summary.median / nominal).ln()));
+            for (number, fault) in self.faults.iter().enumerate() {
+                let covers = |from, to, routes: &[Route]| {
+                    routes.iter().any(|route| fault.scope.covers(&parts.hosts, from, to, &route.cables) > 0)
+                };
+                let is_crossed = covers(from, to, &routes) || fault.shows_both_ways() && covers(to, from, &opposite);
+                if is_crossed {
+                    let without = exchange(self.faults, Some(number), true);
+                    let effect = (seconds(&real) / seconds(&without)).ln();
+                    self.known.effects[number][index].push(at(effect));
+                }
+            }
+        }
+        cell
+    }
+}
+
+/// What the program makes of an exchange without noise.
+fn seconds(exchange: &Exchange) -> f64 {
+    let mut transfers = exchange.transfers.clone();
+    exchange.round_trip / 2.0 + if transfers.len() == 1 { transfers[0] } else { stats::median(&mut transfers) }
+}
+
+impl Fabric for Cluster<'_> {
+    fn view(&self) -> Seen {
+        Seen::Whole
+    }
+
+    fn prepare(&mut self, _plan: &Plan) -> Result<(), FabricError> {
+        Ok(())
+    }
+
+    fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
+        self.length_index = length_index;
+        Ok(())
+    }
+
+    fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
+        let rounds = self.plan.rounds(self.length_index).len();
+        let share = (round.index() as f64 + 0.5) / rounds as f64;
+        self.moment = (self.length_index as f64 + share) / self.plan.lengths().len() as f64;
+        self.pairs(&round.pairs(), length, cells);
+        Ok(())
+    }
+
+    fn probe(&mut self, _length: Bytes) -> Result<Option<f64>, FabricError> {
+        Ok(None)
+    }
+
+    fn run_pairs(
+        &mut self,
+        pairs: &[Pair],
+        _number: usize,
+        length: Bytes,
+        cells: &mut Cells,
+    ) -> Result<(), FabricError> {
+        self.moment = (self.length_index + 1) as f64 / self.plan.lengths().len() as f64;
+        self.is_again = true;
+        self.pairs(pairs, length, cells);
+        self.is_again = false;
+        Ok(())
+    }
+
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
+        Ok(own.to_vec())
+    }
+
+    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
+        Ok(())
+    }
+
+    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
+        Ok(own)
+    }
+
+    fn stopped(&self) -> Option<Stop> {
+        None
+    }
+
+    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
+        Ok((own, number))
+    }
+
+    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
+        let ranks = cells.ranks();
+        block.clear();
+        block.extend_from_slice(&cells.all()[rows.start * ranks..rows.end * ranks]);
+        Ok(())
+    }
+
+    fn shares(&mut self) -> Result<Shares, FabricError> {
+        Ok(Shares::default())
+    }
+
+    fn finish(&mut self) -> Result<(), FabricError> {
+        Ok(())
+    }
+}

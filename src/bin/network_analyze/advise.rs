@@ -1,0 +1,203 @@
+//! `advise`: what to do about findings, as a plan that somebody reads and runs. It carries out nothing.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use anyhow::Context;
+use netmatrix::{
+    analysis::advice::{Known, Named, Policy, plan},
+    exit,
+    view::advice::{self, Scheduler},
+};
+use serde::Deserialize;
+
+use super::{
+    failure::{Failure, Outcome},
+    output,
+};
+
+/// Write a plan of which hosts to drain, for a scheduler or a health check; nothing is carried out
+#[derive(clap::Args)]
+#[command(
+    after_help = "A finding counts if its re-test has confirmed it, or if every one of several diagnoses names it.\n\
+    A finding about a link drains nobody. The plan keeps the reasons that other tools have given."
+)]
+pub struct Advise {
+    /// What `diagnose --json` wrote, for one run or for several
+    #[arg(required = true, value_name = "DIAGNOSIS")]
+    diagnoses: Vec<PathBuf>,
+
+    /// Whose commands to write
+    #[arg(long = "for", value_enum, default_value_t = For::Slurm)]
+    scheduler: For,
+
+    /// Largest share of the hosts that may be drained; beyond it the plan is empty and says why
+    #[arg(long, default_value = "5%", value_parser = share, value_name = "SHARE")]
+    at_most: f64,
+
+    /// Take findings that nothing has confirmed as well
+    #[arg(long)]
+    unconfirmed: bool,
+
+    /// Known findings, one in a line: a host, or two hosts of a link, then a symptom if only that is known; # begins a
+    /// comment
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum For {
+    /// scontrol
+    Slurm,
+    /// The list that scripts/packages/nhc/network_test.nhc reads
+    Nhc,
+    /// flux resource
+    Flux,
+    /// pbsnodes
+    Pbs,
+    /// kubectl
+    Kubernetes,
+}
+
+impl From<For> for Scheduler {
+    fn from(scheduler: For) -> Self {
+        match scheduler {
+            For::Slurm => Self::Slurm,
+            For::Nhc => Self::Nhc,
+            For::Flux => Self::Flux,
+            For::Pbs => Self::Pbs,
+            For::Kubernetes => Self::Kubernetes,
+        }
+    }
+}
+
+/// What is needed of the document `network_test.diagnosis/1`.
+#[derive(Deserialize)]
+struct Document {
+    schema: String,
+    verdict: String,
+    #[serde(default)]
+    groups: Vec<Vec<String>>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    id: String,
+    kind: String,
+    hosts: Vec<String>,
+    direction: String,
+    symptom: String,
+    ratio: Option<f64>,
+    #[serde(default)]
+    retest: Option<String>,
+}
+
+impl Advise {
+    /// Prints the plan.
+    pub fn run(self) -> Outcome {
+        let mut hosts = BTreeSet::new();
+        let mut found = Vec::new();
+        let mut newest = 0;
+        for path in &self.diagnoses {
+            let document = read(path)?;
+            if document.verdict == "invalid" {
+                output::note(&format!("`{}` could not be judged: it drains nobody", path.display()));
+                continue;
+            }
+            let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let run = name.trim_end_matches(".diagnosis").to_owned();
+            hosts.extend(document.groups.iter().flatten().cloned());
+            found.push(document.findings.into_iter().map(|finding| named(finding, &run)).collect::<Vec<_>>());
+            newest = newest.max(modified(path));
+        }
+        let policy = Policy {
+            at_most: self.at_most,
+            unconfirmed: self.unconfirmed,
+            known: self.known.as_deref().map(known).transpose()?.unwrap_or_default(),
+        };
+        let plan = plan(&found, &hosts, &policy);
+        output::print(|out| advice::write(&plan, self.scheduler.into(), newest, out))?;
+        Ok(exit::SUCCESS)
+    }
+}
+
+fn read(path: &Path) -> Result<Document, Failure> {
+    let name = || format!("`{}`", path.display());
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", name())).map_err(Failure::Files)?;
+    let document: Document = serde_json::from_str(&text)
+        .map_err(|_| Failure::files(format!("{} is not what `diagnose --json` writes", name())))?;
+    if document.schema != "network_test.diagnosis/1" {
+        return Err(Failure::files(format!(
+            "{} is a document of another kind: give what `diagnose --json` wrote",
+            name()
+        )));
+    }
+    // They become words of a script.
+    let hosts = document.groups.iter().flatten().chain(document.findings.iter().flat_map(|finding| &finding.hosts));
+    if hosts.into_iter().any(|host| host.is_empty() || host.contains(|c: char| c.is_whitespace() || c.is_control())) {
+        return Err(Failure::files(format!("{} names a host that no host can be called", name())));
+    }
+    Ok(document)
+}
+
+fn named(finding: Finding, run: &str) -> Named {
+    let printable = |text: &str| text.chars().filter(|c| !c.is_control()).collect::<String>();
+    Named {
+        run: printable(run),
+        id: printable(&finding.id),
+        kind: finding.kind,
+        hosts: finding.hosts,
+        direction: printable(&finding.direction),
+        symptom: printable(&finding.symptom),
+        ratio: finding.ratio.unwrap_or(f64::INFINITY),
+        is_retested: finding.retest.as_deref() == Some("confirmed"),
+    }
+}
+
+/// Seconds since 1970 when a file was written.
+fn modified(path: &Path) -> u64 {
+    let time = fs::metadata(path).and_then(|data| data.modified()).ok();
+    time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, |age| age.as_secs())
+}
+
+/// `5%` as 0.05.
+fn share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is no share: write 5%");
+    let percent: f64 = text.strip_suffix('%').ok_or_else(wrong)?.trim().parse().map_err(|_| wrong())?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0).ok_or_else(wrong)
+}
+
+fn known(path: &Path) -> Result<Vec<Known>, Failure> {
+    const SYMPTOMS: [&str; 8] = ["latency", "bandwidth", "jitter", "duplex", "noise", "silent", "lossy", "damaged"];
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("cannot read `{}`", path.display()))
+        .map_err(Failure::Files)?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    Ok(lines
+        .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|words| !words.is_empty())
+        .map(|mut words| {
+            let symptom = words.pop_if(|last| SYMPTOMS.contains(&last.as_str()));
+            (words.into_iter().collect(), symptom)
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_needs_its_sign() {
+        assert_eq!(share("5%"), Ok(0.05));
+        assert_eq!(share("12.5 %"), Ok(0.125));
+        for wrong in ["5", "0.05", "101%", "-1%", "%", "nan%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

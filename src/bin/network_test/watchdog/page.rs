@@ -1,0 +1,207 @@
+//! What a rank is doing, noted by the thread that measures and read by its watchdog.
+//!
+//! Plain relaxed stores, and none of them between two readings of the clock: nobody waits for anybody, and what the
+//! watchdog reads is exact only while nothing moves, which is when it matters.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use netmatrix::{
+    plan::Mode,
+    store::Phase,
+    units::{Bytes, Rank},
+};
+
+/// A number that is not there.
+const NONE: u64 = u64::MAX;
+
+/// How long a rank may wait where it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// For the very ranks that it names: as long as `--timeout`.
+    Direct,
+    /// As before, but the wait ends by itself, or the others have one of their own first: twice as long.
+    Bounded,
+    /// For others to finish their work: as long as anybody moves.
+    Queue,
+}
+
+/// The page of one rank.
+#[derive(Debug)]
+struct Page {
+    /// Raised with each entry.
+    moves: AtomicU64,
+    /// 0: not waiting; else the place in `Phase::ALL`, plus 1.
+    phase: AtomicU8,
+    kind: AtomicU8,
+    other: AtomicU64,
+    /// 0: none; else the place in `Mode::all`, plus 1.
+    mode: AtomicU8,
+    length: AtomicU64,
+    round: AtomicU64,
+    sample: AtomicU64,
+    /// What a message of this length may take besides, milliseconds.
+    slack: AtomicU64,
+}
+
+/// The two ends of a page.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Page>);
+
+impl Default for Watch {
+    fn default() -> Self {
+        let none = || AtomicU64::new(NONE);
+        Self(Arc::new(Page {
+            moves: AtomicU64::new(0),
+            phase: AtomicU8::new(0),
+            kind: AtomicU8::new(0),
+            other: none(),
+            mode: AtomicU8::new(0),
+            length: none(),
+            round: none(),
+            sample: none(),
+            slack: AtomicU64::new(0),
+        }))
+    }
+}
+
+/// What the watchdog has read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noted {
+    /// Changes with every entry.
+    pub moves: u64,
+    /// In what the rank waits, and how; `None`: it works by itself.
+    pub wait: Option<(Phase, Kind)>,
+    /// For whom, if it knows.
+    pub other: Option<Rank>,
+    /// In which mode.
+    pub mode: Option<Mode>,
+    /// At which length.
+    pub length: Option<Bytes>,
+    /// In which round.
+    pub round: Option<usize>,
+    /// Behind how many exchanges.
+    pub sample: Option<u64>,
+    /// What a message of this length may take besides.
+    pub slack: Duration,
+}
+
+impl Watch {
+    /// The rank is about to wait for the very ranks that it names.
+    pub fn enter(&self, phase: Phase, other: Option<Rank>) {
+        self.note(phase, Kind::Direct, other);
+    }
+
+    /// As [`Watch::enter`], where the wait ends by itself.
+    pub fn enter_bounded(&self, phase: Phase, other: Option<Rank>) {
+        self.note(phase, Kind::Bounded, other);
+    }
+
+    /// The rank is about to wait for others to finish their work; `other` is whose message it waits for, if it knows.
+    pub fn queue(&self, phase: Phase, other: Option<Rank>) {
+        self.note(phase, Kind::Queue, other);
+    }
+
+    fn note(&self, phase: Phase, kind: Kind, other: Option<Rank>) {
+        let page = &*self.0;
+        let place = Phase::ALL.iter().position(|known| *known == phase).unwrap_or(0);
+        page.kind.store(kind as u8, Relaxed);
+        page.other.store(other.map_or(NONE, |rank| rank as u64), Relaxed);
+        page.sample.store(NONE, Relaxed);
+        page.phase.store(place as u8 + 1, Relaxed);
+        self.moved();
+    }
+
+    /// The rank has finished `samples` exchanges of its pair.
+    pub fn at(&self, samples: usize) {
+        self.0.sample.store(samples as u64, Relaxed);
+        self.moved();
+    }
+
+    /// Something has been done.
+    pub fn moved(&self) {
+        // Only one thread writes: no locked instruction is needed.
+        self.0.moves.store(self.0.moves.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// The rank waits for nobody.
+    pub fn rest(&self) {
+        self.0.phase.store(0, Relaxed);
+        self.moved();
+    }
+
+    /// A run of `mode` begins, or has ended.
+    pub fn mode(&self, mode: Option<Mode>) {
+        let place = mode.and_then(|mode| Mode::all().position(|known| known == mode));
+        self.0.mode.store(place.map_or(0, |place| place as u8 + 1), Relaxed);
+        self.0.length.store(NONE, Relaxed);
+        self.0.round.store(NONE, Relaxed);
+        self.moved();
+    }
+
+    /// Messages have this length from now on, and an exchange of them may take `slack` besides.
+    pub fn length(&self, length: Bytes, slack: Duration) {
+        self.0.length.store(length.0, Relaxed);
+        self.0.slack.store(slack.as_millis() as u64, Relaxed);
+        self.0.round.store(NONE, Relaxed);
+    }
+
+    /// The round of this number begins.
+    pub fn round(&self, round: usize) {
+        self.0.round.store(round as u64, Relaxed);
+    }
+
+    /// What is noted now.
+    pub fn noted(&self) -> Noted {
+        let page = &*self.0;
+        let number = |number: &AtomicU64| Some(number.load(Relaxed)).filter(|number| *number != NONE);
+        let kind = match page.kind.load(Relaxed) {
+            kind if kind == Kind::Direct as u8 => Kind::Direct,
+            kind if kind == Kind::Bounded as u8 => Kind::Bounded,
+            _ => Kind::Queue,
+        };
+        let phase = usize::from(page.phase.load(Relaxed)).checked_sub(1).and_then(|place| Phase::ALL.get(place));
+        let mode = usize::from(page.mode.load(Relaxed)).checked_sub(1).and_then(|place| Mode::all().nth(place));
+        Noted {
+            moves: page.moves.load(Relaxed),
+            wait: phase.map(|phase| (*phase, kind)),
+            other: number(&page.other).map(|rank| rank as Rank),
+            mode,
+            length: number(&page.length).map(Bytes),
+            round: number(&page.round).map(|round| round as usize),
+            sample: number(&page.sample),
+            slack: Duration::from_millis(page.slack.load(Relaxed)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read() {
+        let watch = Watch::default();
+        let before = watch.noted();
+        assert_eq!((before.wait, before.other, before.mode, before.length), (None, None, None, None));
+        watch.mode(Some(Mode::Bcast));
+        watch.length(Bytes(64), Duration::from_millis(5));
+        watch.round(3);
+        watch.enter(Phase::Exchange, Some(0));
+        watch.at(16);
+        let noted = watch.clone().noted();
+        assert_eq!(noted.wait, Some((Phase::Exchange, Kind::Direct)));
+        assert_eq!((noted.other, noted.mode, noted.length), (Some(0), Some(Mode::Bcast), Some(Bytes(64))));
+        assert_eq!((noted.round, noted.sample, noted.slack), (Some(3), Some(16), Duration::from_millis(5)));
+        assert_ne!(noted.moves, before.moves);
+        watch.queue(Phase::Token, None);
+        assert_eq!((watch.noted().wait, watch.noted().sample), (Some((Phase::Token, Kind::Queue)), None));
+        watch.rest();
+        assert_eq!(watch.noted().wait, None);
+    }
+}

@@ -1,0 +1,111 @@
+//! How the program under its launcher takes what it is asked for: refusals, dry runs, existing results, other command
+//! lines. None of it depends on the MPI library.
+
+mod common;
+
+use std::path::Path;
+
+use common::launcher::{Job, Launcher, Outcome};
+use netmatrix::{record::Run, store};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_network_test");
+
+fn job(folder: &Path, ranks: usize, arguments: &str) -> Job {
+    Job::new(PROGRAM, ranks).directory(folder).args(arguments.split_whitespace())
+}
+
+fn done(outcome: &Outcome) {
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+}
+
+#[test]
+fn one_rank_is_told_how_to_start_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = job(folder.path(), 1, "").run();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("pairs need at least 2"), "{outcome:?}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_time_limit_may_be_longer_than_any_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    done(&job(folder.path(), 2, "-n 1 --lengths 1 --time-limit 500000000000years").run());
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = job(folder.path(), 4, "--dry-run -t one_to_one,bcast --lengths 0,1M -n 50").run();
+    done(&outcome);
+    for part in ["ranks     4", "lengths   2", "one_to_one", "bcast", "exchanges", "on disk", "per host"] {
+        assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");
+    }
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn existing_results_are_refused_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    done(&job(folder.path(), 2, "-n 3 --lengths 1").run());
+    let before = std::fs::read(folder.path().join("network_median.nc")).unwrap();
+    let outcome = job(folder.path(), 2, "-n 3 --lengths 1").run();
+    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    assert!(outcome.stderr.contains("network_") && outcome.stderr.contains("--force"), "{outcome:?}");
+    assert!(!outcome.stderr.contains("expected"), "measuring has begun: {outcome:?}");
+    assert_eq!(std::fs::read(folder.path().join("network_median.nc")).unwrap(), before);
+    done(&job(folder.path(), 2, "-n 3 --lengths 1,2 --force").run());
+    let run = store::open(&folder.path().join("network")).unwrap();
+    assert!(run.is_complete() && run.lengths().len() == 2, "{:?}", run.lengths());
+}
+
+#[test]
+fn a_bad_place_for_results_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("there")).unwrap();
+    for (prefix, named) in [("nowhere/x", "nowhere"), ("there/", "there")] {
+        let outcome = job(folder.path(), 2, &format!("-n 3 -f {prefix}")).run();
+        assert_eq!(outcome.code, Some(3), "{outcome:?}");
+        assert!(outcome.stderr.contains(named), "{outcome:?}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_once_and_before_mpi() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = job(folder.path(), 3, "-t one_to_two").run();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_eq!(outcome.stderr.matches("unknown mode `one_to_two`").count(), 1, "{outcome:?}");
+}
+
+#[test]
+fn ranks_with_different_command_lines_do_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let launcher = Launcher::of(Path::new(PROGRAM));
+    // Each launcher tells a rank its number in a variable of its own.
+    let script = format!("exec {PROGRAM} -n 3 --lengths 1 --seed $OMPI_COMM_WORLD_RANK$PMI_RANK");
+    let outcome = Job::under(launcher, "sh", 2).directory(folder.path()).args(["-c", &script]).run();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("do not follow the same plan"), "{outcome:?}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_dry_run_plans_without_a_launcher() {
+    let program = |arguments: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_network_test"));
+        // No MPI is started: it would fail without its files.
+        let command = command.args(arguments.split_whitespace()).env("OPAL_PREFIX", "/nowhere");
+        command.output().expect("network_test can be started")
+    };
+    let planned = program("--dry-run --ranks 4096 --hosts 512 -t one_to_one --schedule disjoint --lengths 0,1M -n 100");
+    let text = String::from_utf8_lossy(&planned.stdout).into_owned();
+    assert_eq!(planned.status.code(), Some(0), "{planned:?}");
+    for part in
+        ["hosts     512 (host[000-511])", "ranks     4096", "8386560 per length", "per host", "assuming 2.00 us"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let alone = program("--dry-run --ranks 1");
+    assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+}
