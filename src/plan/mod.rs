@@ -1,4 +1,5 @@
-//! Everything that is decided before anything runs: configuration, modes, the sweep of message lengths, the schedule.
+//! Everything that is decided before anything runs: configuration, modes, the sweep of message lengths, the schedule;
+//! and the programs of supersteps that can be run and predicted ([`program`]).
 //!
 //! In: typed values from a command line, and the hosts of the ranks. Out: a [`Plan`], the same on every rank that was
 //! given the same input. Nothing in here touches a file, a clock or a source of randomness other than the plan's seed.
@@ -11,6 +12,7 @@ mod noise;
 mod notes;
 mod pairing;
 mod partners;
+pub mod program;
 mod schedule;
 mod sweep;
 
