@@ -10,6 +10,7 @@ mod expectation;
 mod mode;
 mod noise;
 mod notes;
+pub mod operation;
 mod pairing;
 mod partners;
 pub mod program;

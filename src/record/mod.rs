@@ -4,13 +4,14 @@
 //! [`Cell`] is one ordered pair at one length; a [`Matrix`] is one statistic of all cells at one length. A [`Sink`]
 //! accepts a run while it is measured, row by row; a [`Run`] gives one back, matrix by matrix or in parts, so that
 //! nobody has to hold a whole one. A [`Clustered`] run is one
-//! statistic reduced to sets of pairs. This module opens no file and prints nothing.
+//! statistic reduced to sets of pairs; [`operations`] are what P processes did together. This module opens no file and prints nothing.
 
 mod cell;
 mod clustered;
 mod header;
 mod matrix;
 mod memory;
+pub mod operations;
 mod retest;
 mod statistic;
 

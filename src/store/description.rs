@@ -136,7 +136,7 @@ fn planned(file: &NcFile) -> Result<Vec<Bytes>, StoreError> {
     lengths.map_err(|_| file.unusable(format!("has a negative length in its attribute `{PLANNED}`")))
 }
 
-fn provenance(file: &NcFile) -> Result<Provenance, StoreError> {
+pub(super) fn provenance(file: &NcFile) -> Result<Provenance, StoreError> {
     let mut failure = None;
     let provenance = Provenance::from_entries(|name| {
         file.text(name).unwrap_or_else(|error| {

@@ -12,6 +12,7 @@
 //! * [`Output`]: any other file;
 //! * [`read_stuck`]: which ranks of a run waited in vain, and for whom;
 //! * [`text`], [`csv`]: runs to text and back;
+//! * [`write_operations`], [`read_operations`]: measured operations, `<prefix>_operations.nc`;
 //! * [`ArchiveWriter`], [`open_archive`]: one statistic of a run, reduced to sets of pairs.
 //!
 //! This is the only module that knows NetCDF, and the only one of the library that opens files. It computes nothing,
@@ -34,6 +35,7 @@ mod legacy;
 mod lines;
 mod lock;
 mod one;
+mod operations;
 mod output;
 mod part;
 mod paths;
@@ -53,6 +55,7 @@ pub use create::{create, create_sampled};
 pub use error::StoreError;
 pub use lock::{LOCK_HEADER, Lock};
 pub use one::write as write_one;
+pub use operations::{is_operations, operations_path, read_operations, write_operations};
 pub use output::{FileIds, Output, remove_unfinished};
 pub use paths::{check, exists, prefix_of};
 pub use reader::{ResultSet, open};

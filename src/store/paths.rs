@@ -20,6 +20,9 @@ pub(super) const RETESTS: &str = "_retest.csv";
 /// What follows the prefix in the name of the file in which ranks say that they wait in vain.
 pub(super) const STUCK: &str = "_stuck.txt";
 
+/// What follows the prefix in the name of the file of operations.
+pub(super) const OPERATIONS: &str = "_operations.nc";
+
 /// What follows the prefix in the name of network_tests2's file with every single delay.
 pub(super) const DELAYS: &str = "_all.nc";
 
@@ -57,7 +60,8 @@ pub(super) fn set_files(prefix: &Path) -> impl Iterator<Item = PathBuf> {
 /// The prefix of the set to which a file of this name belongs, if the name is that of a set's file.
 pub fn prefix_of(file: &Path) -> Option<PathBuf> {
     let text = file.as_os_str().as_bytes();
-    let suffixes = Statistic::all().map(suffix).chain([HOSTS, RETESTS, DELAYS, STUCK, PART].map(str::to_owned));
+    let suffixes =
+        Statistic::all().map(suffix).chain([HOSTS, RETESTS, DELAYS, STUCK, PART, OPERATIONS].map(str::to_owned));
     let prefix = suffixes.into_iter().find_map(|suffix| text.strip_suffix(suffix.as_bytes()))?;
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(prefix)))
 }
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn every_file_of_a_set_leads_to_its_prefix() {
         let prefix = Path::new("a_median.nc/run_min");
-        for file in set_files(prefix).chain([DELAYS, STUCK].map(|suffix| extended(prefix, suffix))) {
+        for file in set_files(prefix).chain([DELAYS, STUCK, OPERATIONS].map(|suffix| extended(prefix, suffix))) {
             assert_eq!(prefix_of(&file).as_deref(), Some(prefix));
         }
         assert_eq!(prefix_of(Path::new("lomonosov.nc")), None);

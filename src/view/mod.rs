@@ -11,6 +11,7 @@ pub mod diagnosis;
 pub mod heatmap;
 pub mod info;
 mod names;
+pub mod operations;
 pub mod plot;
 pub mod regions;
 pub mod report;

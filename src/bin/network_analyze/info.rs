@@ -1,6 +1,6 @@
 //! `info`: what is in a run, and is it complete?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use netmatrix::{
     analysis::{
@@ -9,7 +9,7 @@ use netmatrix::{
     },
     exit,
     record::Statistic,
-    view,
+    store, view,
 };
 
 use super::{
@@ -24,7 +24,7 @@ const MOST_LENGTHS: usize = 16;
 /// Say what was measured, where and how, whether it is complete, how values are distributed
 #[derive(clap::Args)]
 pub struct Info {
-    /// Prefix of a result set, any file of it, or a .txt or .csv file
+    /// Prefix of a result set, any file of it, a .txt or .csv file, or operations (PREFIX_operations.nc)
     run: PathBuf,
 
     /// Statistic whose distribution over all pairs is shown
@@ -43,6 +43,9 @@ pub struct Info {
 impl Info {
     /// Prints the description.
     pub fn run(self) -> Outcome {
+        if let Some(path) = operations_of(&self.run) {
+            return self.show_operations(&path);
+        }
         let input = Input::open_quietly(&self.run)?;
         let run = &*input.run;
         input.require(self.statistic)?;
@@ -65,4 +68,23 @@ impl Info {
         }
         Ok(exit::SUCCESS)
     }
+
+    fn show_operations(&self, path: &Path) -> Outcome {
+        let run = store::read_operations(path).map_err(Failure::files)?;
+        match self.format {
+            Format::Text => output::print(|out| view::operations::write(&run, out))?,
+            Format::Json => output::print_json(&view::operations::document(&run))?,
+        }
+        Ok(exit::SUCCESS)
+    }
+}
+
+/// The file of operations that a path names: itself, or that of a prefix without a result set.
+fn operations_of(path: &Path) -> Option<PathBuf> {
+    let own = path.to_string_lossy().ends_with("_operations.nc") || store::is_operations(path);
+    if own {
+        return path.exists().then(|| path.to_owned());
+    }
+    let file = store::operations_path(path);
+    (file.exists() && !store::exists(path) && !path.exists()).then_some(file)
 }

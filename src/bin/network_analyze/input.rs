@@ -77,6 +77,12 @@ impl Input {
         if store::is_archive(path) {
             return Ok(Self::of_archive(path, Self::open_archive(path)?));
         }
+        if store::is_operations(path) {
+            let path = path.display();
+            return Err(Failure::files(format!(
+                "`{path}` holds operations of `network_test --operations`, no pairs: see it with `network_analyze info`"
+            )));
+        }
         let opened: Result<(Box<dyn Run>, _), _> = match FileFormat::of(path) {
             FileFormat::Text => whole(store::text::read(reader(path)?, path)),
             FileFormat::Csv => whole(store::csv::read(reader(path)?, path)),

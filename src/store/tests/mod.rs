@@ -53,7 +53,7 @@ fn run(header: Header, count: usize) -> MemoryRun {
 }
 
 /// Writes a run of 3 ranks and 2 lengths.
-fn small_set(prefix: &Path) -> MemoryRun {
+pub(super) fn small_set(prefix: &Path) -> MemoryRun {
     let run = run(header(3, &[0, 64]), 2);
     super::write_run(&run, prefix, false).unwrap();
     run

@@ -1,0 +1,199 @@
+//! What a run of operations is: as text for people, as JSON for programs.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use serde::Serialize;
+
+use super::Table;
+use crate::{
+    record::operations::{Measured, Operations},
+    units::{Seconds, hostlist, shown},
+};
+
+/// Writes the description for people.
+pub fn write(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
+    for (name, text) in lines(run) {
+        writeln!(out, "{name:<10} {}", shown(&text))?;
+    }
+    let mut table = Table::new(["operation", "P", "bytes", "median", "bytes", "median", "lengths"]).left(0);
+    for (number, operation) in run.operations.iter().enumerate() {
+        let lengths =
+            |procs: usize| (0..run.lengths.len()).filter(move |length| run.measured(number, procs, *length).is_there());
+        let Some(procs) = (0..run.procs.len()).rfind(|procs| lengths(*procs).next().is_some()) else { continue };
+        let mut row = vec![operation.to_string(), run.procs[procs].to_string()];
+        for length in [lengths(procs).next(), lengths(procs).next_back()].into_iter().flatten() {
+            row.push(run.lengths[length].to_string());
+            row.push(Seconds(run.measured(number, procs, length).summary.median).to_string());
+        }
+        row.push(lengths(procs).count().to_string());
+        table.push(row);
+    }
+    if run.cells() > 0 {
+        writeln!(out, "\nthe slowest process, with the most processes, at the shortest and at the longest length")?;
+        table.write("  ", out)?;
+    }
+    if !run.probes.is_empty() {
+        writeln!(out, "\nprobes, at the shortest and at the longest length")?;
+        let mut table = Table::new(["probe", "from", "to", "bytes", "median", "bytes", "median"]).left(0);
+        for probe in &run.probes {
+            let there = || (0..run.lengths.len()).filter(|length| probe.measured[*length].is_there());
+            let mut row = vec![probe.kind.to_string(), probe.source.to_string(), probe.destination.to_string()];
+            for length in [there().next(), there().next_back()].into_iter().flatten() {
+                row.push(run.lengths[length].to_string());
+                row.push(Seconds(probe.measured[length].summary.median).to_string());
+            }
+            table.push(row);
+        }
+        table.write("  ", out)?;
+    }
+    for program in &run.programs {
+        let time = Seconds(program.measured.summary.median);
+        writeln!(out, "\nprogram {}: {time} with {} processes", shown(&program.name), program.procs)?;
+    }
+    Ok(())
+}
+
+/// Name and text of what is known but the tables.
+fn lines(run: &Operations) -> Vec<(&'static str, String)> {
+    let state = if run.complete { "complete" } else { "unfinished" };
+    let procs: Vec<String> = run.procs.iter().map(usize::to_string).collect();
+    let mut lines = vec![
+        ("operations", format!("{}: {state}", run.operations.len())),
+        ("cell", "time of the slowest process from the common start on".to_owned()),
+        ("hosts", format!("{}: {}", run.hosts.count(), hostlist::compress(run.hosts.names()))),
+        ("ranks", run.hosts.ranks().to_string()),
+        ("processes", procs.join(", ")),
+        ("lengths", run.lengths.len().to_string()),
+        ("cells", format!("{} measured", run.cells())),
+    ];
+    if run.damaged() > 0 {
+        lines.push(("damaged", format!("{} samples had a wrong result", run.damaged())));
+    }
+    let provenance = &run.provenance;
+    let known = [
+        ("created", &provenance.created),
+        ("command", &provenance.command),
+        ("program", &provenance.program_version),
+        ("mpi", &provenance.mpi_library),
+        ("slurm job", &provenance.slurm_job_id),
+        ("slurm list", &provenance.slurm_job_nodelist),
+    ];
+    lines.extend(known.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, text.clone())));
+    lines
+}
+
+/// For programs: the document that `--format json` prints. Times are in seconds, lengths in bytes; null is "not known".
+pub fn document(run: &Operations) -> impl Serialize {
+    let places = (0..run.operations.len())
+        .flat_map(|operation| (0..run.procs.len()).map(move |procs| (operation, procs)))
+        .flat_map(|(operation, procs)| (0..run.lengths.len()).map(move |length| (operation, procs, length)));
+    let cells = places.filter_map(|(operation, procs, length)| {
+        let measured = run.measured(operation, procs, length);
+        let name = run.operations[operation].to_string();
+        measured.is_there().then(|| Cell::new(name, run.procs[procs], Some(run.lengths[length].0), measured))
+    });
+    let probes = run.probes.iter().flat_map(|probe| {
+        let there = (0..run.lengths.len()).filter(|length| probe.measured[*length].is_there());
+        there.map(|length| ProbeCell {
+            kind: probe.kind.name(),
+            source: probe.source,
+            destination: probe.destination,
+            messages: probe.messages,
+            length: run.lengths[length].0,
+            delay: probe.delays[length],
+            median: probe.measured[length].summary.median,
+            min: probe.measured[length].summary.min,
+        })
+    });
+    let provenance = run.provenance.entries().into_iter();
+    Document {
+        schema: "network_test.operations/1",
+        complete: run.complete,
+        hosts: run.hosts.name_of_every_rank().map(str::to_owned).collect(),
+        operations: run.operations.iter().map(ToString::to_string).collect(),
+        procs: run.procs.clone(),
+        members: run.members.clone(),
+        lengths: run.lengths.iter().map(|length| length.0).collect(),
+        plan: run.plan.clone(),
+        provenance: provenance
+            .filter(|entry| !entry.1.is_empty())
+            .map(|(name, text)| (name, text.to_owned()))
+            .collect(),
+        cells: cells.collect(),
+        probes: probes.collect(),
+        programs: run
+            .programs
+            .iter()
+            .map(|program| Cell::new(program.name.clone(), program.procs, None, &program.measured))
+            .collect(),
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    complete: bool,
+    /// `[rank]`.
+    hosts: Vec<String>,
+    operations: Vec<String>,
+    procs: Vec<usize>,
+    /// `[procs][process]`: a rank.
+    members: Vec<Vec<usize>>,
+    lengths: Vec<u64>,
+    plan: BTreeMap<String, String>,
+    provenance: BTreeMap<&'static str, String>,
+    cells: Vec<Cell>,
+    probes: Vec<ProbeCell>,
+    programs: Vec<Cell>,
+}
+
+/// The slowest process's time.
+#[derive(Serialize)]
+struct Cell {
+    operation: String,
+    procs: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<u64>,
+    min: f64,
+    average: f64,
+    median: f64,
+    max: f64,
+    deviation: f64,
+    samples: u32,
+    damaged: u32,
+    skew: f64,
+}
+
+impl Cell {
+    fn new(operation: String, procs: usize, length: Option<u64>, measured: &Measured) -> Self {
+        let Measured { summary, samples, damaged, skew } = *measured;
+        Self {
+            operation,
+            procs,
+            length,
+            min: summary.min,
+            average: summary.average,
+            median: summary.median,
+            max: summary.max,
+            deviation: summary.deviation,
+            samples,
+            damaged,
+            skew,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ProbeCell {
+    kind: &'static str,
+    source: usize,
+    destination: usize,
+    messages: u32,
+    length: u64,
+    delay: f64,
+    median: f64,
+    min: f64,
+}
