@@ -15,6 +15,7 @@ pub mod distribution;
 mod drawn;
 pub mod groups;
 pub mod merge;
+pub mod model;
 pub mod square;
 pub mod tally;
 pub mod topology;

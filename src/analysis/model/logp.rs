@@ -1,0 +1,150 @@
+//! LogP as a simulation: when does every process end what it does?
+//!
+//! Max-plus over the messages. A send starts when the process is free and at least g after the start of its previous send;
+//! the process is free o_s later, and the message is there o_s + L after the start. A receive starts when the process is
+//! free, the message is there, and at least g after the start of the previous receive; it takes o_r. Copies and reductions
+//! keep the process busy. Source: Culler and others, "LogP: Towards a realistic model of parallel computation" (1993);
+//! LogGP's terms for long messages enter through the costs.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::{plan::reduction::Action, units::Rank};
+
+/// What the gap g lies between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GapRule {
+    /// Sends, and receives: each kind by itself.
+    #[default]
+    Separate,
+    /// Any two of them. Under this rule Kurnosov's formulas of the binomial tree are exact.
+    Joint,
+}
+
+/// Costs of messages of one length, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// o_s: a send keeps its process busy.
+    pub send: f64,
+    /// o_r: so does a receive.
+    pub receive: f64,
+    /// g + (s-1) G: least time between the starts of two sends, or of two receives, of one process.
+    pub gap: f64,
+    /// m lambda: copy of a block.
+    pub copy: f64,
+    /// m gamma: combination of two blocks.
+    pub reduce: f64,
+}
+
+impl Costs {
+    /// With o_s = o_r = o.
+    pub fn logp(o: f64, gap: f64, reduce: f64, copy: f64) -> Self {
+        Self { send: o, receive: o, gap, copy, reduce }
+    }
+}
+
+/// When every process ends, `[process]`; infinite where a message never comes. `latency(i, j)` is the time in the network,
+/// L + (s-1) G, or what a measured matrix leaves when o_s and o_r are taken off.
+pub fn simulate(
+    actions: &[Vec<Action>],
+    costs: &Costs,
+    latency: impl Fn(Rank, Rank) -> f64,
+    rule: GapRule,
+) -> Vec<f64> {
+    let mut processes = vec![Process::new(); actions.len()];
+    // When the messages of a way arrive that nobody has received.
+    let mut ways: HashMap<(Rank, Rank), VecDeque<f64>> = HashMap::new();
+    let mut ready: Vec<Rank> = (0..actions.len()).collect();
+    while let Some(rank) = ready.pop() {
+        while let Some(action) = actions[rank].get(processes[rank].next) {
+            let own = &mut processes[rank];
+            match *action {
+                Action::Copy => own.free += costs.copy,
+                Action::Reduce(_) => own.free += costs.reduce,
+                Action::Send(to) => {
+                    let start = own.free.max(own.last_send + costs.gap);
+                    own.last_send = start;
+                    if rule == GapRule::Joint {
+                        own.last_receive = start;
+                    }
+                    own.free = start + costs.send;
+                    ways.entry((rank, to)).or_default().push_back(own.free + latency(rank, to));
+                    ready.push(to);
+                }
+                Action::Receive(from) => {
+                    let Some(there) = ways.get_mut(&(from, rank)).and_then(VecDeque::pop_front) else { break };
+                    let start = own.free.max(there).max(own.last_receive + costs.gap);
+                    own.last_receive = start;
+                    if rule == GapRule::Joint {
+                        own.last_send = start;
+                    }
+                    own.free = start + costs.receive;
+                }
+            }
+            processes[rank].next += 1;
+        }
+    }
+    let end = |(process, actions): (&Process, &Vec<Action>)| {
+        if process.next == actions.len() { process.free } else { f64::INFINITY }
+    };
+    processes.iter().zip(actions).map(end).collect()
+}
+
+/// The slowest process's time; 0 where there is none.
+pub fn slowest(times: &[f64]) -> f64 {
+    times.iter().copied().fold(0.0, f64::max)
+}
+
+#[derive(Clone)]
+struct Process {
+    /// Number of the next action.
+    next: usize,
+    free: f64,
+    last_send: f64,
+    last_receive: f64,
+}
+
+impl Process {
+    fn new() -> Self {
+        Self { next: 0, free: 0.0, last_send: f64::NEG_INFINITY, last_receive: f64::NEG_INFINITY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(actions: &[Vec<Action>], (o, latency, gap): (f64, f64, f64)) -> Vec<f64> {
+        simulate(actions, &Costs::logp(o, gap, 0.0, 0.0), |_, _| latency, GapRule::Separate)
+    }
+
+    #[test]
+    fn messages_from_one_process_to_another() {
+        let one = [vec![Action::Send(1)], vec![Action::Receive(0)]];
+        assert_eq!(times(&one, (2.0, 6.0, 4.0)), [2.0, 10.0]);
+        let three = [vec![Action::Send(1); 3], vec![Action::Receive(0); 3]];
+        assert_eq!(times(&three, (2.0, 6.0, 4.0)), [10.0, 18.0]);
+        assert_eq!(times(&three, (5.0, 6.0, 4.0)), [15.0, 26.0]);
+    }
+
+    #[test]
+    fn a_dissemination_barrier_takes_its_closed_form() {
+        for (procs, expected) in [(2usize, 10.0), (3, 20.0), (5, 30.0), (64, 60.0)] {
+            let rounds = procs.next_power_of_two().trailing_zeros();
+            let of = |rank: usize| {
+                let round = |j: u32| {
+                    let far = 1 << j;
+                    [Action::Send((rank + far) % procs), Action::Receive((rank + procs - far % procs) % procs)]
+                };
+                (0..rounds).flat_map(round).collect::<Vec<_>>()
+            };
+            let actions: Vec<_> = (0..procs).map(of).collect();
+            assert_eq!(slowest(&times(&actions, (2.0, 6.0, 4.0))), expected, "{procs}");
+        }
+    }
+
+    #[test]
+    fn who_waits_for_nothing_never_ends() {
+        let actions = [vec![Action::Receive(1)], vec![]];
+        assert_eq!(times(&actions, (2.0, 6.0, 4.0)), [f64::INFINITY, 0.0]);
+    }
+}

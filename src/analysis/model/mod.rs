@@ -1,0 +1,16 @@
+//! Models of communication: fitted to a run, compared with it, and used to predict.
+//!
+//! In: a run of pairs, measured operations, programs of supersteps. Out: parameters with intervals, and times in seconds.
+//!
+//! ```text
+//! plan::reduction --actions-> logp (max-plus simulation, time of every process) <- reduce (closed forms, best k)
+//! plan::program   --steps---> bsp (BSPWB, MPM)
+//! ```
+//!
+//! Formulas, their corrections and their sources are in the manual page network_test-models(7). Nothing in here measures,
+//! and nothing is claimed beyond twice the number of processes that were measured.
+
+pub mod barnat;
+pub mod bsp;
+pub mod logp;
+pub mod reduce;
