@@ -7,16 +7,18 @@ mod common;
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use common::launcher::{Job, Outcome, Running, Signal};
 use netmatrix::{
-    record::{Run, Statistic},
-    store::{self, Phase, Stuck, WaitOutcome},
+    record::{Phase, Run, Statistic, Stuck, Wait, WaitOutcome},
+    store,
 };
 
+const ANALYZE: &str = env!("CARGO_BIN_EXE_network_analyze");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_network_test");
 
 /// What the contract allows beyond the timeout.
@@ -86,6 +88,13 @@ fn a_frozen_rank_is_named_and_ends_the_job_in_every_mode() {
         let waited_for = ended.iter().flat_map(|wait| &wait.waits_for).next();
         assert!(silent.first().is_some_and(|(rank, _)| named(*rank)) || waited_for.is_some(), "{arguments}: {stuck:?}");
         assert!(ended.iter().all(|wait| wait.mode.is_some() && wait.seconds < 60.0), "{arguments}: {stuck:?}");
+        // No length is finished: the verdict is that of the waits alone.
+        let verdict = Command::new(ANALYZE).args(["diagnose", "w"]).current_dir(folder.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&verdict.stdout).into_owned();
+        if !silent.is_empty() {
+            assert_eq!(verdict.status.code(), Some(1), "{arguments}: {verdict:?}");
+            assert!(text.contains("answers nobody") && text.contains("see w_stuck.txt"), "{arguments}: {text}");
+        }
     }
 }
 
@@ -109,6 +118,9 @@ fn what_was_finished_before_a_rank_froze_is_kept_and_a_run_goes_on_behind_it() {
     let last = run.matrix(Statistic::Median, run.lengths().len() - 1).unwrap();
     // Whoever was waited for in an exchange without being known to be frozen is left out; that is one pair at most.
     assert!(last.off_diagonal().filter(|value| value.is_nan()).count() <= 2, "{last:?}");
+    // What an earlier try waited for is said, and no verdict about the run that is finished now.
+    let info = Command::new(ANALYZE).args(["info", "w"]).current_dir(folder.path()).output().unwrap();
+    assert!(String::from_utf8_lossy(&info.stdout).contains("an earlier try was stuck: "), "{info:?}");
 }
 
 #[test]
@@ -237,6 +249,6 @@ fn a_pair_that_does_not_answer_is_left_out_and_said() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stderr.contains("the pair is left out"), "{outcome:?}");
     let stuck = store::read_stuck(&folder.path().join("s")).unwrap();
-    let skipped = |wait: &store::Wait| (wait.phase, wait.outcome) == (Phase::Handshake, WaitOutcome::Skipped);
+    let skipped = |wait: &Wait| (wait.phase, wait.outcome) == (Phase::Handshake, WaitOutcome::Skipped);
     assert!(!stuck.is_empty() && stuck.waits.iter().all(skipped), "{stuck:?}");
 }

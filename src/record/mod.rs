@@ -14,6 +14,7 @@ mod memory;
 pub mod operations;
 mod retest;
 mod statistic;
+pub(crate) mod stuck;
 
 pub use cell::{Cell, State};
 pub use clustered::{
@@ -24,6 +25,7 @@ pub use matrix::Matrix;
 pub use memory::MemoryRun;
 pub use retest::Retest;
 pub use statistic::Statistic;
+pub use stuck::{Avoided, Phase, Stuck, StuckKind, StuckPlace, Wait, WaitOutcome};
 
 use std::{error::Error, ops::Range};
 

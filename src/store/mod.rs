@@ -61,7 +61,7 @@ pub use paths::{check, exists, prefix_of};
 pub use reader::{ResultSet, open};
 pub use regular::open as open_file;
 pub use resume::resume;
-pub use stuck::{Avoided, Phase, Stuck, Wait, WaitOutcome, append_stuck, read_stuck, stuck_path};
+pub use stuck::{append_stuck, parse_stuck, read_stuck, stuck_line, stuck_path, stuck_text};
 pub use writer::SetWriter;
 
 #[cfg(test)]

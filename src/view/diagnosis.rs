@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use super::Table;
 use crate::{
-    analysis::diagnose::{Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, RetestVerdict, Symptom},
+    analysis::diagnose::{
+        Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, RetestVerdict, Symptom, Waited,
+    },
     units::{Seconds, counted, hostlist},
 };
 
@@ -138,6 +140,7 @@ pub fn sentence(finding: &Finding) -> String {
         Symptom::Silent if finding.kind == Kind::Node && finding.direction == Direction::Both => {
             format!("{who} exchanges nothing with any other host, {lengths}")
         }
+        Symptom::Silent if finding.cells.of == 0 && finding.kind == Kind::Rank => format!("{who} answers nobody"),
         Symptom::Silent => format!("{who}: no exchange succeeds, {lengths}"),
         Symptom::Lossy => format!("{who}: {} of its cells fail or time out, elsewhere {}, {lengths}", own, elsewhere),
         Symptom::Damaged => {
@@ -234,6 +237,13 @@ fn lengths(finding: &Finding) -> String {
 
 /// How many agree, how sure it is, what re-tests say.
 pub fn support(finding: &Finding) -> String {
+    let waited = finding
+        .waited
+        .as_ref()
+        .map(|waited| format!("{} waited for it; see {}", counted(waited.ranks, "rank"), waited.file));
+    if let (Some(waited), 0) = (&waited, finding.cells.of) {
+        return waited.clone();
+    }
     let unit = match finding.kind {
         Kind::Link => "cells",
         Kind::Rank => "lengths",
@@ -252,7 +262,7 @@ pub fn support(finding: &Finding) -> String {
         let modes: Vec<_> = finding.modes.iter().map(ToString::to_string).collect();
         text += &format!("; seen in {}", modes.join(", "));
     }
-    text
+    text + &waited.map(|waited| format!("; {waited}")).unwrap_or_default()
 }
 
 /// A probability, with no more digits than anybody should believe.
@@ -426,9 +436,17 @@ struct FindingDocument {
     elsewhere: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retest: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited: Option<WaitedDocument>,
     explanation: String,
     next_check: &'static str,
     curve: Vec<CurveDocument>,
+}
+
+#[derive(Serialize)]
+struct WaitedDocument {
+    ranks: usize,
+    file: String,
 }
 
 #[derive(Serialize)]
@@ -500,6 +518,10 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         cells: finding.cells.into(),
         elsewhere: finding.elsewhere,
         retest: finding.retest.map(RetestVerdict::name),
+        waited: finding
+            .waited
+            .as_ref()
+            .map(|Waited { ranks, file }| WaitedDocument { ranks: *ranks, file: file.clone() }),
         explanation: format!("{}; {}", sentence(finding), support(finding)),
         next_check: next_check(finding),
         curve: finding.curve.iter().map(CurveDocument::from).collect(),

@@ -78,10 +78,21 @@ pub struct Finding {
     pub cells: Agreement,
     /// Of exchanges that fail or damage payloads: the share of them elsewhere.
     pub elsewhere: Option<f64>,
+    /// Of hosts for which ranks waited in vain: who did, and where it stands.
+    pub waited: Option<Waited>,
     /// What pairs that were measured again say; `None` where there are none of them.
     pub retest: Option<RetestVerdict>,
     /// At every length.
     pub curve: Vec<AtLength>,
+}
+
+/// Ranks that waited in vain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// How many.
+    pub ranks: usize,
+    /// The file that says so.
+    pub file: String,
 }
 
 /// Length up to which a single length says more about latency than about bandwidth.
@@ -150,6 +161,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspic
         confidence: 1.0 - suspicion.doubt,
         cells: judgement.agreement(suspicion),
         elsewhere: None,
+        waited: None,
         retest: None,
         curve,
     }
@@ -227,6 +239,7 @@ mod tests {
             confidence: 0.999,
             cells: Agreement { slow: 10, of: 10 },
             elsewhere: None,
+            waited: None,
             retest: None,
             curve: vec![],
         }

@@ -45,11 +45,12 @@ mod sample;
 mod scatter;
 mod split;
 mod structure;
+pub mod stuck;
 mod uplinks;
 mod ways;
 
 pub(super) use findings::symptom;
-pub use findings::{AtLength, Finding, RetestVerdict};
+pub use findings::{AtLength, Finding, RetestVerdict, Waited};
 pub use judgement::Agreement;
 
 use rayon::prelude::*;

@@ -58,6 +58,7 @@ pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -
             confidence: 1.0 - evidence::doubt(evidence.score, run.ranks(), effects.len()),
             cells: agreement(&effects[first..=last], rank, evidence.effect),
             elsewhere: None,
+            waited: None,
             retest: None,
             curve,
         });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use netmatrix::{
-    analysis::diagnose::{self, DiagnoseError, Diagnosis, Options},
+    analysis::diagnose::{self, DiagnoseError, Diagnosis, Options, stuck},
     exit,
     record::{Run, Statistic},
     view,
@@ -68,19 +68,19 @@ impl Diagnose {
         refuse_twice(&self.runs)?;
         let inputs: Vec<Input> = self.runs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
         inputs.iter().try_for_each(|input| input.require(Statistic::Median))?;
-        let runs: Vec<&dyn Run> = inputs.iter().map(|input| &*input.run).collect();
-        let hosts = &runs[0].header().hosts;
+        let hosts = &inputs[0].run.header().hosts;
         let groups = file.map(|file| Ok(group_of_host(&file.of(hosts)?, hosts))).transpose()?;
-        let diagnosis = judge(&runs, self.confidence, groups)?;
+        let inputs: Vec<&Input> = inputs.iter().collect();
+        let diagnosis = judge(&inputs, self.confidence, groups)?;
         let explained = self.explain.as_deref().map(|name| number(&diagnosis, name)).transpose()?;
         if let Some(path) = &self.json {
-            let document = document(&diagnosis, &inputs.iter().collect::<Vec<_>>());
+            let document = document(&diagnosis, &inputs);
             let text = output::json(&document)?;
             let read: Vec<&Path> = self.runs.iter().chain(&self.topology).map(PathBuf::as_path).collect();
             output::finish(output::begin(path, self.force, &read)?, |out| Ok(writeln!(out, "{text}")?))?;
         }
         match (self.format, explained) {
-            (Format::Json, _) => output::print_json(&document(&diagnosis, &inputs.iter().collect::<Vec<_>>()))?,
+            (Format::Json, _) => output::print_json(&document(&diagnosis, &inputs))?,
             (Format::Text, None) => output::print(|out| view::diagnosis::write(&diagnosis, out))?,
             (Format::Text, Some(number)) => {
                 output::print(|out| view::diagnosis::write_evidence(&diagnosis, number, out))?;
@@ -124,12 +124,21 @@ pub fn document(diagnosis: &Diagnosis, inputs: &[&Input]) -> impl Serialize + us
     Named { document: view::diagnosis::document(diagnosis), judged: inputs.iter().map(judged).collect() }
 }
 
-/// Judges runs of the same hosts together. `groups`: of every host, `[host]`, where somebody knows them.
-pub fn judge(runs: &[&dyn Run], confidence: f64, groups: Option<Vec<usize>>) -> Result<Diagnosis, Failure> {
-    diagnose::diagnose(runs, &Options { confidence, groups }).map_err(|error| match error.downcast_ref() {
+/// Judges runs of the same hosts together. `groups`: of every host, `[host]`, where somebody knows them. What an
+/// unfinished run waited for in vain is evidence; what an earlier try of a finished one did is not.
+pub fn judge(inputs: &[&Input], confidence: f64, groups: Option<Vec<usize>>) -> Result<Diagnosis, Failure> {
+    let runs: Vec<&dyn Run> = inputs.iter().map(|input| &*input.run).collect();
+    let judged = diagnose::diagnose(&runs, &Options { confidence, groups });
+    let mut diagnosis = judged.map_err(|error| match error.downcast_ref() {
         Some(DiagnoseError::DifferentHosts(..)) => Failure::usage(error),
         _ => Failure::files(error),
-    })
+    })?;
+    for input in inputs.iter().filter(|input| !input.run.is_complete()) {
+        let file = input.stuck_file();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        stuck::add(&mut diagnosis, input.run.header(), &input.stuck, &name);
+    }
+    Ok(diagnosis)
 }
 
 /// The number of the finding that has this name.

@@ -14,7 +14,7 @@ use std::{
 use anyhow::anyhow;
 
 use netmatrix::{
-    record::{Clustered, MemoryRun, Run, Statistic},
+    record::{Clustered, MemoryRun, Run, Statistic, Stuck},
     store::{self, FileIds, StoreError},
     units::Bytes,
 };
@@ -56,6 +56,8 @@ pub struct Input {
     pub run: Box<dyn Run>,
     /// What is unusual about its files.
     pub notices: Vec<String>,
+    /// Which of its ranks waited in vain.
+    pub stuck: Stuck,
 }
 
 /// Most names of runs that an error lists.
@@ -92,9 +94,11 @@ impl Input {
             }),
         };
         match opened {
-            Ok((run, notices)) => {
+            Ok((run, mut notices)) => {
                 memory::check(path, run.ranks())?;
-                Ok(Self { path: path.to_owned(), run, notices })
+                let stuck = stuck(path)?;
+                notices.extend(stuck.summary().first().map(|sentence| notice_of_stuck(sentence, path, &*run)));
+                Ok(Self { path: path.to_owned(), run, notices, stuck })
             }
             Err(error) => Err(explained(error, path)),
         }
@@ -112,7 +116,12 @@ impl Input {
     pub fn of_archive(path: &Path, archive: Clustered) -> Self {
         let tolerance = archive.about().tolerance.describe();
         let notice = format!("an archive: every value is within {tolerance} of the one that was measured");
-        Self { path: path.to_owned(), run: Box::new(archive), notices: vec![notice] }
+        Self { path: path.to_owned(), run: Box::new(archive), notices: vec![notice], stuck: Stuck::default() }
+    }
+
+    /// The file that says which ranks waited in vain.
+    pub fn stuck_file(&self) -> PathBuf {
+        stuck_file(&self.path)
     }
 
     /// Fails unless the run has a statistic.
@@ -182,6 +191,29 @@ pub fn refuse_twice(paths: &[impl AsRef<Path>]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The prefix of the set to which a path leads.
+fn prefix(path: &Path) -> PathBuf {
+    store::prefix_of(path).unwrap_or_else(|| path.to_owned())
+}
+
+fn stuck_file(path: &Path) -> PathBuf {
+    store::stuck_path(&prefix(path))
+}
+
+/// Which ranks of a run waited in vain; a text or CSV file says nothing about it.
+fn stuck(path: &Path) -> Result<Stuck, Failure> {
+    match FileFormat::of(path) {
+        FileFormat::Text | FileFormat::Csv => Ok(Stuck::default()),
+        _ => store::read_stuck(&prefix(path)).map_err(Failure::files),
+    }
+}
+
+fn notice_of_stuck(sentence: &str, path: &Path, run: &dyn Run) -> String {
+    let file = stuck_file(path);
+    let when = if run.is_complete() { "an earlier try was stuck" } else { "the run was stuck" };
+    format!("{when}: {sentence}; see `{}`", file.display())
+}
+
 /// A run that is held in memory, and what is unusual about it.
 fn whole(read: Result<MemoryRun, StoreError>) -> Result<(Box<dyn Run>, Vec<String>), StoreError> {
     let run = read?;
@@ -197,6 +229,11 @@ fn whole(read: Result<MemoryRun, StoreError>) -> Result<(Box<dyn Run>, Vec<Strin
 fn explained(error: StoreError, path: &Path) -> Failure {
     let is_missing = matches!(error, StoreError::NotFound { .. } | StoreError::PrefixIsFolder { .. });
     let error = anyhow::Error::new(error);
+    // A job that is stuck before it has measured anything leaves nothing but this.
+    if let (true, Some(sentence)) = (is_missing, stuck(path).unwrap_or_default().summary().first()) {
+        let file = stuck_file(path);
+        return Failure::Files(anyhow!("{error}; its job was stuck: {sentence}; see `{}`", file.display()));
+    }
     Failure::Files(match nearby(path) {
         Some(advice) if is_missing => anyhow!("{error}; {advice}"),
         _ => error,
@@ -237,7 +274,7 @@ fn run_of(name: &str) -> Option<String> {
 
 /// Whether this is the name of a text or CSV file that stands beside the NetCDF files of a set.
 fn is_part_of_set(name: &str) -> bool {
-    name.ends_with("_hosts.txt") || name.ends_with("_retest.csv")
+    ["_hosts.txt", "_retest.csv", "_stuck.txt"].iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]
@@ -253,6 +290,7 @@ mod tests {
             ("a.csv", FileFormat::Csv),
             ("a_hosts.txt", FileFormat::Netcdf),
             ("a_retest.csv", FileFormat::Netcdf),
+            ("a_stuck.txt", FileFormat::Netcdf),
             ("a_median.nc", FileFormat::Netcdf),
             ("a", FileFormat::Netcdf),
             ("a.v2", FileFormat::Netcdf),

@@ -26,8 +26,8 @@ use netmatrix::{
     exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
     plan::{Config, Plan},
-    record::{Header, Provenance, Sink},
-    store::{self, Avoided, Lock, Phase, SetWriter, StoreError, Stuck},
+    record::{Avoided, Header, Phase, Provenance, Sink},
+    store::{self, Lock, SetWriter, StoreError},
     units::{Hosts, Seconds},
 };
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
@@ -266,9 +266,9 @@ fn what_was_stuck(args: &Args, plan: &Plan, world: &SimpleCommunicator) -> Avoid
     let mut text = String::new();
     if root && continues(plan) && !args.retry_stuck {
         // A file that cannot be read is no reason not to measure: what is stuck will be found again.
-        text = store::read_stuck(&plan.prefix()).map(|stuck| stuck.text()).unwrap_or_default();
+        text = store::read_stuck(&plan.prefix()).map(|stuck| store::stuck_text(&stuck)).unwrap_or_default();
     }
-    let avoided = Stuck::parse(&told_text(world, text)).avoided();
+    let avoided = store::parse_stuck(&told_text(world, text)).avoided();
     if root && !avoided.is_empty() && !args.quiet {
         let path = store::stuck_path(&plan.prefix());
         print(&format!(

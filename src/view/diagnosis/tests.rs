@@ -22,6 +22,7 @@ fn finding() -> Finding {
         confidence: 0.9987,
         cells: Agreement { slow: 29, of: 30 },
         elsewhere: None,
+        waited: None,
         retest: None,
         curve: vec![at(0, false), at(4096, true), at(1 << 20, true)],
     }

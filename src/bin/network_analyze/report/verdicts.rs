@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::anyhow;
-use netmatrix::{analysis::topology::Group, record::Run, view::diagnosis::SCHEMA};
+use netmatrix::{analysis::topology::Group, view::diagnosis::SCHEMA};
 use serde_json::Value;
 
 use super::Opened;
@@ -46,9 +46,8 @@ impl Verdicts {
             let has_same_hosts = |run: &usize| runs[*run].run().header().hosts.names() == hosts;
             let together: Vec<usize> =
                 (first..runs.len()).filter(|run| is_left(&of_run, *run)).filter(has_same_hosts).collect();
-            let judged: Vec<&dyn Run> = together.iter().map(|run| runs[*run].run()).collect();
             let inputs: Vec<&Input> = together.iter().map(|run| &runs[*run].input).collect();
-            let diagnosis = judge(&judged, CONFIDENCE, opened.group_of_host())?;
+            let diagnosis = judge(&inputs, CONFIDENCE, opened.group_of_host())?;
             together.iter().for_each(|run| of_run[*run] = Some(documents.len()));
             documents.push(serde_json::to_value(document(&diagnosis, &inputs)).map_err(Failure::internal)?);
         }

@@ -34,8 +34,7 @@ use mpi::{
 use netmatrix::{
     measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Suspect, View},
     plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
-    record::Cell,
-    store::{Avoided, Phase},
+    record::{Avoided, Cell, Phase},
     units::{Bytes, Hosts, Rank},
 };
 

@@ -7,7 +7,7 @@
 
 use netmatrix::{
     plan::{NoisePattern, Plan},
-    store::Phase,
+    record::Phase,
     units::Rank,
 };
 

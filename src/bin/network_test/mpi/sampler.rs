@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use netmatrix::{
     measure::{Cells, ClockModel, Shares, Stop, StopRequest, Stopping, WarmUp},
     plan::{Mode, Pair, Plan, Side, Timing},
-    record::{Cell, State},
+    record::{Cell, Phase, State},
     stats::{Summary, median},
-    store::Phase,
     units::{Bytes, Rank},
 };
 

@@ -17,8 +17,7 @@ use std::{
 use netmatrix::{
     measure::{Cells, Stop},
     plan::{Pair, Round},
-    record::{Cell, State},
-    store::Phase,
+    record::{Cell, Phase, State},
     units::{Bytes, Rank},
 };
 

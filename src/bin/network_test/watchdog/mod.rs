@@ -30,7 +30,8 @@ use std::{
 use netmatrix::{
     exit,
     measure::StopRequest,
-    store::{self, Phase, Wait, WaitOutcome, append_stuck, read_stuck},
+    record::{Phase, Wait, WaitOutcome},
+    store::{self, append_stuck, read_stuck, stuck_line},
     units::{Hosts, Rank},
 };
 
@@ -273,7 +274,7 @@ impl Shared {
         let path = store::stuck_path(&known.prefix);
         drop(known);
         print(&sentence(&wait));
-        if let Err(error) = append_stuck(&path, &wait.line()) {
+        if let Err(error) = append_stuck(&path, &stuck_line(&wait)) {
             print(&format!("network_test: rank {}: cannot write `{}`: {error}\n", wait.rank, path.display()));
         }
     }

@@ -13,7 +13,7 @@ use std::{
 
 use netmatrix::{
     plan::Mode,
-    store::Phase,
+    record::Phase,
     units::{Bytes, Rank},
 };
 
