@@ -5,9 +5,18 @@
 //! papers: primitives after Barnat's lecture on collective communication, reductions after Kurnosov, patterns of an
 //! h-relation after Roda and others, reduction in blocks and access to arrays after Kulagin and others.
 
+mod plan;
+mod probe;
+mod selection;
+pub mod steps;
+
 use std::{fmt, str::FromStr};
 
 use crate::units::{did_you_mean, nearest};
+
+pub use plan::{FEWEST_SAMPLES, MOST_LENGTH, OperationConfig, OperationError, OperationPlan, default_procs, members};
+pub use probe::ProbeKind;
+pub use selection::{Chains, MOST_CHAINS, Selection, SelectionError};
 
 /// What is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,7 +147,7 @@ const SQUARE_ROOT_NAME: &str = "sqrt";
 use Algorithm as A;
 use Counts::{Array, Block, Nothing, Relation};
 use Group::{Accesses, Blocks, Primitives, Reductions, Relations};
-use Parameter::{Chains, Distance, Iterations};
+use Parameter::{Distance, Iterations};
 
 #[rustfmt::skip]
 const TABLE: [Line; 33] = [
@@ -161,8 +170,8 @@ const TABLE: [Line; 33] = [
     Line(A::ReduceOrderedLast, "reduce_ordered_last", Reductions, 2, Block, None, "binomial tree for non-commutative operations, root P-1"),
     Line(A::ReduceBinaryLast, "reduce_binary_last", Reductions, 2, Block, None, "balanced binary tree in rank order, root P-1"),
     Line(A::ReduceBinaryFirst, "reduce_binary_first", Reductions, 2, Block, None, "balanced binary tree in rank order, root 0"),
-    Line(A::ReduceChainsShortFirst, "reduce_chains_short_first", Reductions, 2, Block, Some(Chains), "k chains, the root takes the short ones first"),
-    Line(A::ReduceChainsLongFirst, "reduce_chains_long_first", Reductions, 2, Block, Some(Chains), "k chains, the root takes the long ones first"),
+    Line(A::ReduceChainsShortFirst, "reduce_chains_short_first", Reductions, 2, Block, Some(Parameter::Chains), "k chains, the root takes the short ones first"),
+    Line(A::ReduceChainsLongFirst, "reduce_chains_long_first", Reductions, 2, Block, Some(Parameter::Chains), "k chains, the root takes the long ones first"),
     Line(A::Exchange, "exchange", Relations, 2, Relation, None, "P/2 pairs at once, both send h/2, then receive"),
     Line(A::PingPong, "ping_pong", Relations, 2, Relation, None, "P/2 pairs at once, one sends h, one way"),
     Line(A::OneToAll, "one_to_all", Relations, 4, Relation, None, "one process sends another h/(P-1) to each"),
@@ -256,7 +265,9 @@ impl fmt::Display for Operation {
         let name = self.algorithm.name();
         match (self.algorithm.parameter(), self.parameter) {
             (None, _) => f.pad(name),
-            (Some(Chains), SQUARE_ROOT) => f.pad(&format!("{name}:{}={SQUARE_ROOT_NAME}", Chains.name())),
+            (Some(Parameter::Chains), SQUARE_ROOT) => {
+                f.pad(&format!("{name}:{}={SQUARE_ROOT_NAME}", Parameter::Chains.name()))
+            }
             (Some(parameter), value) => f.pad(&format!("{name}:{}={value}", parameter.name())),
         }
     }
@@ -300,7 +311,7 @@ impl FromStr for Operation {
             (Some(parameter), Some(rest)) => {
                 let value = rest.strip_prefix(parameter.name()).and_then(|rest| rest.strip_prefix('='));
                 match value.ok_or_else(wrong)? {
-                    SQUARE_ROOT_NAME if parameter == Chains => SQUARE_ROOT,
+                    SQUARE_ROOT_NAME if parameter == Parameter::Chains => SQUARE_ROOT,
                     value => value.parse().ok().filter(|value| *value > 0).ok_or_else(wrong)?,
                 }
             }
