@@ -10,6 +10,7 @@ pub mod comparison;
 pub mod diagnosis;
 pub mod heatmap;
 pub mod info;
+pub mod model;
 mod names;
 pub mod operations;
 pub mod plot;

@@ -5,6 +5,9 @@
 //! ```text
 //! plan::reduction --actions-> logp (max-plus simulation, time of every process) <- reduce (closed forms, best k)
 //! plan::program   --steps---> bsp (BSPWB, MPM)
+//! a run of pairs  ----------> hockney -+-> line (least squares, pieces, intervals)
+//! operations      --probes--> loggp   -+
+//!                 --patterns> relation-+
 //! ```
 //!
 //! Formulas, their corrections and their sources are in the manual page network_test-models(7). Nothing in here measures,
@@ -12,5 +15,9 @@
 
 pub mod barnat;
 pub mod bsp;
+pub mod hockney;
+pub mod line;
+pub mod loggp;
 pub mod logp;
 pub mod reduce;
+pub mod relation;

@@ -10,6 +10,7 @@ mod convert;
 mod diagnose;
 mod expand;
 mod failure;
+mod fit;
 mod generate;
 mod info;
 mod input;
@@ -72,6 +73,7 @@ subcommands! {
     convert::Convert,
     cluster::Cluster,
     expand::Expand,
+    fit::Fit,
     generate::Generate,
 }
 

@@ -269,7 +269,7 @@ fn values_of(cells: &[Vec<Block>]) -> impl Iterator<Item = f64> {
 }
 
 /// What the name of the file asks for.
-fn form_of(path: &Path) -> Result<plot::Form, Failure> {
+pub fn form_of(path: &Path) -> Result<plot::Form, Failure> {
     match path.extension().and_then(OsStr::to_str) {
         Some("png") => Ok(Form::Png),
         Some("svg") => Ok(Form::Svg),

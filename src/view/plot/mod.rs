@@ -5,6 +5,7 @@
 //! Colours are those of the terminal and of the report; missing cells are hatched.
 
 pub mod chart;
+pub mod curves;
 pub mod raster;
 mod scene;
 
