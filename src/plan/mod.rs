@@ -1,5 +1,5 @@
 //! Everything that is decided before anything runs: configuration, modes, the sweep of message lengths, the schedule;
-//! the programs of supersteps that can be run and predicted ([`program`]), and the messages of reductions ([`reduction`]).
+//! and the programs of supersteps that can be run and predicted ([`program`]).
 //!
 //! In: typed values from a command line, and the hosts of the ranks. Out: a [`Plan`], the same on every rank that was
 //! given the same input. Nothing in here touches a file, a clock or a source of randomness other than the plan's seed.
@@ -14,7 +14,6 @@ pub mod operation;
 mod pairing;
 mod partners;
 pub mod program;
-pub mod reduction;
 mod schedule;
 mod sweep;
 

@@ -69,7 +69,7 @@ pub struct Parameters {
 
 /// What a fit of LogGP lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the run has no {0}: `network_test --operations` measures it besides the operations, at two lengths or more")]
+#[error("the run has no {0}: `network_test --operations probes` measures it, at two lengths or more")]
 pub struct Missing(pub String);
 
 /// `[length]` medians over probes, of what `value` makes of a probe and the number of a length.

@@ -8,7 +8,20 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::{plan::reduction::Action, units::Rank};
+use crate::units::Rank;
+
+/// What a process does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Copies a block.
+    Copy,
+    /// Combines a block with what it has.
+    Reduce,
+    /// Sends a message.
+    Send(Rank),
+    /// Receives one.
+    Receive(Rank),
+}
 
 /// What the gap g lies between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +72,7 @@ pub fn simulate(
             let own = &mut processes[rank];
             match *action {
                 Action::Copy => own.free += costs.copy,
-                Action::Reduce(_) => own.free += costs.reduce,
+                Action::Reduce => own.free += costs.reduce,
                 Action::Send(to) => {
                     let start = own.free.max(own.last_send + costs.gap);
                     own.last_send = start;

@@ -3,7 +3,8 @@
 //! In: a run of pairs, measured operations, programs of supersteps. Out: parameters with intervals, and times in seconds.
 //!
 //! ```text
-//! plan::reduction --actions-> logp (max-plus simulation, time of every process) <- reduce (closed forms, best k)
+//! plan::operation --> schedule --actions-> logp (max-plus simulation, time of every process)
+//!                                          reduce (closed forms of reductions, number of chains)
 //! plan::program   --steps---> bsp (BSPWB, MPM)
 //! a run of pairs  ----------> hockney -+-> line (least squares, pieces, intervals)
 //! operations      --probes--> loggp   -+
@@ -21,3 +22,4 @@ pub mod loggp;
 pub mod logp;
 pub mod reduce;
 pub mod relation;
+pub mod schedule;

@@ -3,8 +3,11 @@
 //! Predictions come from [`super::logp`]; these forms test it, show how far off the printed ones are, and choose the number
 //! of chains without a simulation for each. All are of the root, with o_s = o_r = o and gaps of sends and receives apart.
 
-use super::logp::{Costs, GapRule, simulate, slowest};
-use crate::plan::reduction::{ChainOrder, Reduction};
+use super::{
+    logp::{Costs, GapRule, simulate, slowest},
+    schedule::reduction,
+};
+use crate::plan::operation::{Algorithm, Operation};
 
 /// The LogP model with the costs of a block, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,20 +46,25 @@ impl Logp {
     }
 
     /// The time of every process by simulation, `[process]`.
-    pub fn simulated(&self, reduction: Reduction, procs: usize, root: usize, rule: GapRule) -> Vec<f64> {
+    pub fn simulated(&self, operation: Operation, procs: usize, rule: GapRule) -> Vec<f64> {
         let costs = Costs::logp(self.overhead, self.gap, self.reduce, self.copy);
-        simulate(&reduction.actions(procs, root), &costs, |_, _| self.latency, rule)
+        let actions: Vec<_> = (0..procs).map(|me| reduction(operation, procs, me)).collect();
+        simulate(&actions, &costs, |_, _| self.latency, rule)
     }
 
-    /// The root's time as the simulation has it, in one formula; `at_home`: the root is the tree's own (0, or P-1 of the
-    /// binary tree).
-    pub fn exact(&self, reduction: Reduction, procs: usize, at_home: bool) -> f64 {
-        let moved = if at_home { 0.0 } else { 2.0 * self.overhead + self.latency };
-        match reduction {
-            Reduction::Binomial => self.subtree(procs),
-            Reduction::Ordered => moved + Self { reduce: self.reduce + self.copy, ..*self }.subtree(procs),
-            Reduction::Binary => moved + self.block(procs),
-            Reduction::Chains(count, order) => self.chains(procs, count, order),
+    /// The root's time as the simulation has it, in one formula; NaN for what is none of Kurnosov's algorithms.
+    pub fn exact(&self, operation: Operation, procs: usize) -> f64 {
+        // To the root from where the tree leads.
+        let moved = if procs < 2 { 0.0 } else { 2.0 * self.overhead + self.latency };
+        let ordered = || Self { reduce: self.reduce + self.copy, ..*self }.subtree(procs);
+        match operation.algorithm {
+            Algorithm::ReduceBinomial => self.subtree(procs),
+            Algorithm::ReduceOrderedFirst => ordered(),
+            Algorithm::ReduceOrderedLast => moved + ordered(),
+            Algorithm::ReduceBinaryLast => self.block(procs),
+            Algorithm::ReduceBinaryFirst => moved + self.block(procs),
+            Algorithm::ReduceChainsShortFirst | Algorithm::ReduceChainsLongFirst => self.chains(procs, operation),
+            _ => f64::NAN,
         }
     }
 
@@ -82,53 +90,54 @@ impl Logp {
         }
     }
 
-    fn chains(&self, procs: usize, count: usize, order: ChainOrder) -> f64 {
+    fn chains(&self, procs: usize, operation: Operation) -> f64 {
         let others = procs.saturating_sub(1);
         if others == 0 {
             return self.copy;
         }
-        let count = count.clamp(1, others);
+        let count = operation.chains(procs);
         let (short, longer) = (others / count, others % count);
         // When the first chain of so many processes has sent its result.
         let there = |length: usize| (length as f64 - 1.0) * self.a() + self.way();
         let (busy, last) = (self.busy(), self.b());
-        if order == ChainOrder::LongFirst || longer == 0 {
+        if operation.algorithm == Algorithm::ReduceChainsLongFirst || longer == 0 {
             return self.copy.max(there(others.div_ceil(count))) + (count as f64 - 1.0) * busy + last;
         }
         let shorts_done = self.copy.max(there(short)) + (count - longer) as f64 * busy;
         shorts_done.max(there(short + 1)) + (longer as f64 - 1.0) * busy + last
     }
 
-    /// The root's time as the paper prints it, misprints included. Of chains it knows the longer ones first.
-    pub fn printed(&self, reduction: Reduction, procs: usize, at_home: bool) -> f64 {
+    /// The root's time as the paper prints it, misprints included. Of chains it knows the longer ones first. `None` for
+    /// what it has no formula for.
+    pub fn printed(&self, operation: Operation, procs: usize) -> Option<f64> {
         let Self { overhead: o, latency: l, reduce, copy, .. } = *self;
         let (rounds, power) = (floor_log2(procs), procs.is_power_of_two());
         let step = o + l + self.busy();
-        let ordered_step = o + l + (o + reduce + copy).max(self.gap);
-        match (reduction, at_home) {
-            (Reduction::Binomial, _) if power => copy + (rounds - 1.0) * step + 2.0 * o + l + reduce,
-            (Reduction::Binomial, _) => copy + rounds * step + o + reduce,
-            (Reduction::Ordered, true) if power => 2.0 * copy + (rounds - 1.0) * ordered_step + 2.0 * o + l + reduce,
-            (Reduction::Ordered, true) => 2.0 * copy + rounds * ordered_step + o + l + reduce,
-            (Reduction::Ordered, false) if power => {
-                2.0 * copy + (rounds - 1.0) * ordered_step + 4.0 * o + 2.0 * l + reduce
-            }
-            (Reduction::Ordered, false) => 2.0 * copy + rounds * ordered_step + 3.0 * o + 2.0 * l + reduce,
-            (Reduction::Binary, _) => {
-                let moved = if at_home { 0.0 } else { 2.0 * o + l };
-                self.way().max(copy) + rounds * (self.busy() + self.b()) + (rounds - 1.0) * (o + l) + moved
-            }
-            (Reduction::Chains(count, _), _) => {
-                let count = count.clamp(1, procs.saturating_sub(1).max(1));
+        let ordered = 2.0 * copy + reduce + (rounds - 1.0) * (o + l + (o + reduce + copy).max(self.gap));
+        let last = o + l + (o + reduce + copy).max(self.gap);
+        let binary = self.way().max(copy) + rounds * (self.busy() + self.b()) + (rounds - 1.0) * (o + l);
+        Some(match operation.algorithm {
+            Algorithm::ReduceBinomial if power => copy + (rounds - 1.0) * step + 2.0 * o + l + reduce,
+            Algorithm::ReduceBinomial => copy + rounds * step + o + reduce,
+            Algorithm::ReduceOrderedFirst if power => ordered + 2.0 * o + l,
+            Algorithm::ReduceOrderedFirst => ordered + last + o + l,
+            Algorithm::ReduceOrderedLast if power => ordered + 4.0 * o + 2.0 * l,
+            Algorithm::ReduceOrderedLast => ordered + last + 3.0 * o + 2.0 * l,
+            Algorithm::ReduceBinaryLast => binary,
+            Algorithm::ReduceBinaryFirst => binary + 2.0 * o + l,
+            Algorithm::ReduceChainsLongFirst => {
+                let count = operation.chains(procs);
                 let links = (procs.saturating_sub(1) / count) as f64;
                 links * self.a() + (count as f64 - 2.0) * self.busy() + 3.0 * o + l + 2.0 * reduce
             }
-        }
+            _ => return None,
+        })
     }
 
     /// k_opt: the number of chains with the smallest exact time, and that time. The smallest of equals.
-    pub fn best_chains(&self, procs: usize, order: ChainOrder) -> (usize, f64) {
-        let all = (1..procs.max(2)).map(|count| (count, self.chains(procs, count, order)));
+    pub fn best_chains(&self, procs: usize, algorithm: Algorithm) -> (usize, f64) {
+        let time = |count: usize| self.chains(procs, Operation { algorithm, parameter: count as u32 });
+        let all = (1..procs.max(2)).map(|count| (count, time(count)));
         all.min_by(|left, right| left.1.total_cmp(&right.1)).unwrap_or((1, self.copy))
     }
 
@@ -139,24 +148,18 @@ impl Logp {
     }
 }
 
-/// k* = ceil(sqrt(P - 1)), the paper's number of chains; at least 1.
-pub fn square_root_chains(procs: usize) -> usize {
-    let others = procs.saturating_sub(1);
-    let root = others.isqrt();
-    (root + usize::from(root * root < others)).max(1)
-}
-
-/// The time of the slowest process with a number of chains chosen by simulation, for cost functions that differ from pair
-/// to pair: the best of 1..=`most` chains and its time.
+/// The number of chains whose slowest process is the first to end, by simulation, where ways differ from pair to pair, and
+/// its time: of 1..=`most` chains.
 pub fn best_chains_by(
     procs: usize,
     most: usize,
-    order: ChainOrder,
+    algorithm: Algorithm,
     costs: &Costs,
     latency: impl Fn(usize, usize) -> f64,
 ) -> (usize, f64) {
-    let time = |count| {
-        let actions = Reduction::Chains(count, order).actions(procs, 0);
+    let time = |count: usize| {
+        let operation = Operation { algorithm, parameter: count as u32 };
+        let actions: Vec<_> = (0..procs).map(|me| reduction(operation, procs, me)).collect();
         slowest(&simulate(&actions, costs, &latency, GapRule::Separate))
     };
     let all = (1..=most.clamp(1, procs.saturating_sub(1).max(1))).map(|count| (count, time(count)));
@@ -170,58 +173,68 @@ fn floor_log2(procs: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::operation::{Group, steps::root};
 
-    use ChainOrder::{LongFirst, ShortFirst};
+    use Algorithm::{
+        ReduceBinaryLast, ReduceBinomial, ReduceChainsLongFirst as LongFirst, ReduceChainsShortFirst as ShortFirst,
+        ReduceOrderedFirst, ReduceOrderedLast,
+    };
+
+    fn chains(count: u32, algorithm: Algorithm) -> Operation {
+        Operation { algorithm, parameter: count }
+    }
 
     const A: Logp = Logp { overhead: 2.0, latency: 6.0, gap: 4.0, reduce: 3.0, copy: 1.0 };
     const B: Logp = Logp { overhead: 1.0, latency: 6.0, gap: 9.0, reduce: 2.0, copy: 1.0 };
     const PROCS: [usize; 11] = [2, 3, 4, 5, 7, 8, 12, 16, 22, 48, 64];
 
-    /// Chains of [`row`] whose number is k*, and whose number is P-1.
-    const STAR: usize = usize::MAX;
-    const FLAT: usize = usize::MAX - 1;
-
-    fn row(logp: &Logp, reduction: Reduction, last: bool, rule: GapRule) -> [f64; 11] {
-        PROCS.map(|procs| {
-            let reduction = match reduction {
-                Reduction::Chains(STAR, order) => Reduction::Chains(square_root_chains(procs), order),
-                Reduction::Chains(FLAT, order) => Reduction::Chains(procs - 1, order),
-                other => other,
-            };
-            slowest(&logp.simulated(reduction, procs, if last { procs - 1 } else { 0 }, rule))
-        })
-    }
+    /// Number of chains that stands for k*, and one that is P-1 for every P.
+    const STAR: u32 = 0;
+    const FLAT: u32 = 1 << 30;
 
     #[test]
     fn the_simulation_gives_the_table_of_the_reference() {
         use GapRule::{Joint, Separate};
-        use Reduction::{Binary, Binomial, Chains, Ordered};
+        let plain = Operation::plain;
         #[rustfmt::skip]
-        let rows: [(&Logp, Reduction, bool, GapRule, [u32; 11]); 17] = [
-            (&A, Binomial, false, Separate, [14, 19, 27, 32, 32, 40, 45, 53, 58, 71, 79]),
-            (&A, Binomial, false, Joint, [14, 19, 27, 32, 32, 40, 45, 53, 58, 71, 79]),
-            (&A, Ordered, false, Separate, [15, 21, 29, 35, 35, 43, 49, 57, 63, 77, 85]),
-            (&A, Ordered, true, Separate, [25, 31, 39, 45, 45, 53, 59, 67, 73, 87, 95]),
-            (&A, Binary, true, Separate, [13, 18, 26, 31, 36, 39, 49, 54, 62, 85, 90]),
-            (&A, Chains(4, LongFirst), false, Separate, [13, 18, 23, 28, 41, 41, 54, 67, 93, 171, 223]),
-            (&A, Chains(4, ShortFirst), false, Separate, [13, 18, 23, 28, 31, 36, 49, 62, 80, 166, 218]),
-            (&A, Chains(STAR, LongFirst), false, Separate, [13, 18, 31, 31, 36, 49, 54, 67, 85, 121, 139]),
-            (&A, Chains(STAR, ShortFirst), false, Separate, [13, 18, 26, 31, 36, 39, 49, 62, 72, 111, 134]),
-            (&A, Chains(1, ShortFirst), false, Separate, [13, 26, 39, 52, 78, 91, 143, 195, 273, 611, 819]),
-            (&A, Chains(FLAT, ShortFirst), false, Separate, [13, 18, 23, 28, 38, 43, 63, 83, 113, 243, 323]),
-            (&B, Binomial, false, Separate, [11, 20, 21, 30, 30, 31, 40, 41, 50, 60, 61]),
-            (&B, Binomial, false, Joint, [11, 20, 27, 36, 36, 43, 52, 59, 68, 84, 91]),
-            (&B, Ordered, false, Separate, [12, 21, 23, 32, 32, 34, 43, 45, 54, 65, 67]),
-            (&B, Binary, true, Separate, [10, 19, 20, 29, 38, 38, 48, 57, 58, 86, 95]),
-            (&B, Chains(STAR, ShortFirst), false, Separate, [10, 19, 20, 29, 38, 38, 48, 58, 76, 114, 134]),
-            (&A, Chains(usize::MAX - 2, LongFirst), false, Separate, [13, 18, 23, 28, 38, 43, 63, 83, 113, 243, 323]),
+        let rows: [(&Logp, Operation, GapRule, [u32; 11]); 17] = [
+            (&A, plain(ReduceBinomial), Separate, [14, 19, 27, 32, 32, 40, 45, 53, 58, 71, 79]),
+            (&A, plain(ReduceBinomial), Joint, [14, 19, 27, 32, 32, 40, 45, 53, 58, 71, 79]),
+            (&A, plain(ReduceOrderedFirst), Separate, [15, 21, 29, 35, 35, 43, 49, 57, 63, 77, 85]),
+            (&A, plain(ReduceOrderedLast), Separate, [25, 31, 39, 45, 45, 53, 59, 67, 73, 87, 95]),
+            (&A, plain(ReduceBinaryLast), Separate, [13, 18, 26, 31, 36, 39, 49, 54, 62, 85, 90]),
+            (&A, chains(4, LongFirst), Separate, [13, 18, 23, 28, 41, 41, 54, 67, 93, 171, 223]),
+            (&A, chains(4, ShortFirst), Separate, [13, 18, 23, 28, 31, 36, 49, 62, 80, 166, 218]),
+            (&A, chains(STAR, LongFirst), Separate, [13, 18, 31, 31, 36, 49, 54, 67, 85, 121, 139]),
+            (&A, chains(STAR, ShortFirst), Separate, [13, 18, 26, 31, 36, 39, 49, 62, 72, 111, 134]),
+            (&A, chains(1, ShortFirst), Separate, [13, 26, 39, 52, 78, 91, 143, 195, 273, 611, 819]),
+            (&A, chains(FLAT, ShortFirst), Separate, [13, 18, 23, 28, 38, 43, 63, 83, 113, 243, 323]),
+            (&A, chains(FLAT, LongFirst), Separate, [13, 18, 23, 28, 38, 43, 63, 83, 113, 243, 323]),
+            (&B, plain(ReduceBinomial), Separate, [11, 20, 21, 30, 30, 31, 40, 41, 50, 60, 61]),
+            (&B, plain(ReduceBinomial), Joint, [11, 20, 27, 36, 36, 43, 52, 59, 68, 84, 91]),
+            (&B, plain(ReduceOrderedFirst), Separate, [12, 21, 23, 32, 32, 34, 43, 45, 54, 65, 67]),
+            (&B, plain(ReduceBinaryLast), Separate, [10, 19, 20, 29, 38, 38, 48, 57, 58, 86, 95]),
+            (&B, chains(STAR, ShortFirst), Separate, [10, 19, 20, 29, 38, 38, 48, 58, 76, 114, 134]),
         ];
-        for (logp, reduction, last, rule, expected) in rows {
-            let expected = expected.map(f64::from);
-            assert_eq!(row(logp, reduction, last, rule), expected, "{logp:?} {reduction:?} {last} {rule:?}");
+        for (logp, operation, rule, expected) in rows {
+            let found = PROCS.map(|procs| slowest(&logp.simulated(operation, procs, rule)));
+            assert_eq!(found, expected.map(f64::from), "{logp:?} {operation} {rule:?}");
         }
-        let printed = PROCS.map(|procs| A.printed(Reduction::Binary, procs, true));
+        let printed = PROCS.map(|procs| A.printed(plain(ReduceBinaryLast), procs).unwrap());
         assert_eq!(printed, [18.0, 18.0, 36.0, 36.0, 36.0, 54.0, 54.0, 72.0, 72.0, 90.0, 108.0]);
+    }
+
+    /// All of the group, with this number of chains.
+    fn all(count: u32) -> impl Iterator<Item = Operation> {
+        let reductions = Algorithm::all().filter(|algorithm| algorithm.group() == Group::Reductions);
+        reductions.map(move |algorithm| Operation {
+            algorithm,
+            parameter: if algorithm.parameter().is_some() { count } else { 0 },
+        })
+    }
+
+    fn at_root(logp: &Logp, operation: Operation, procs: usize, rule: GapRule) -> f64 {
+        logp.simulated(operation, procs, rule)[root(operation.algorithm, procs)]
     }
 
     #[test]
@@ -229,20 +242,9 @@ mod tests {
         let c = Logp { copy: 30.0, ..A };
         for logp in [&A, &B, &c] {
             for procs in 2..=64 {
-                let root = |reduction, rank| logp.simulated(reduction, procs, rank, GapRule::Separate)[rank];
-                for (reduction, home) in
-                    [(Reduction::Binomial, 0), (Reduction::Ordered, 0), (Reduction::Binary, procs - 1)]
-                {
-                    let found = logp.exact(reduction, procs, true);
-                    assert_eq!(root(reduction, home), found, "{logp:?} {reduction:?} {procs}");
-                }
-                assert_eq!(root(Reduction::Ordered, 1), logp.exact(Reduction::Ordered, procs, false), "{procs}");
-                for order in [LongFirst, ShortFirst] {
-                    for chains in 1..procs {
-                        let reduction = Reduction::Chains(chains, order);
-                        let found = logp.exact(reduction, procs, true);
-                        assert_eq!(root(reduction, 0), found, "{logp:?} {procs} {reduction:?}");
-                    }
+                for operation in (1..procs as u32).flat_map(all) {
+                    let simulated = at_root(logp, operation, procs, GapRule::Separate);
+                    assert_eq!(simulated, logp.exact(operation, procs), "{logp:?} {operation} {procs}");
                 }
             }
         }
@@ -250,29 +252,31 @@ mod tests {
 
     #[test]
     fn printed_forms_are_exact_where_the_reference_says_so() {
+        let printed = |operation, procs| A.printed(operation, procs).unwrap();
         for procs in 2usize..=64 {
-            let simulated = |reduction, rank: usize| A.simulated(reduction, procs, rank, GapRule::Joint)[rank];
-            assert_eq!(A.printed(Reduction::Binomial, procs, true), simulated(Reduction::Binomial, 0), "{procs}");
+            let simulated = |algorithm| at_root(&A, Operation::plain(algorithm), procs, GapRule::Joint);
+            let plain = |algorithm| printed(Operation::plain(algorithm), procs);
+            assert_eq!(plain(ReduceBinomial), simulated(ReduceBinomial), "{procs}");
             // One L too much where P is no power of two.
             let extra = if procs.is_power_of_two() { 0.0 } else { A.latency };
-            let ordered = |at_home| A.printed(Reduction::Ordered, procs, at_home) - extra;
-            assert_eq!(ordered(true), simulated(Reduction::Ordered, 0), "{procs}");
-            assert_eq!(ordered(false), simulated(Reduction::Ordered, procs - 1), "{procs}");
-            let binary = A.printed(Reduction::Binary, procs, true);
-            let exact = A.exact(Reduction::Binary, procs, true);
+            for ordered in [ReduceOrderedFirst, ReduceOrderedLast] {
+                assert_eq!(plain(ordered) - extra, simulated(ordered), "{procs}");
+            }
+            let (binary, exact) = (plain(ReduceBinaryLast), A.exact(Operation::plain(ReduceBinaryLast), procs));
             assert!(binary >= exact && ((procs + 1).is_power_of_two() == (binary == exact)), "{procs}");
             for count in 1..procs {
-                let chains = Reduction::Chains(count, LongFirst);
+                let chains = chains(count as u32, LongFirst);
                 // Without a longer chain the printed form has a link too much.
                 let extra = if (procs - 1).is_multiple_of(count) { A.a() } else { 0.0 };
-                assert_eq!(A.printed(chains, procs, true) - extra, A.exact(chains, procs, true), "{procs} {count}");
+                assert_eq!(printed(chains, procs) - extra, A.exact(chains, procs), "{procs} {count}");
             }
         }
+        assert_eq!(A.printed(chains(4, ShortFirst), 9), None);
     }
 
     #[test]
     fn the_load_is_uneven() {
-        let times = A.simulated(Reduction::Binomial, 22, 0, GapRule::Separate);
+        let times = A.simulated(Operation::plain(ReduceBinomial), 22, GapRule::Separate);
         let expected = |rank: usize| match rank {
             0 => 58.0,
             2 | 6 | 10 | 14 | 18 | 20 => 16.0,
@@ -282,8 +286,7 @@ mod tests {
             _ => 3.0,
         };
         assert!((0..22).all(|rank| times[rank] == expected(rank)), "{times:?}");
-        let chains = |order| A.exact(Reduction::Chains(4, order), 11, true);
-        assert_eq!((chains(LongFirst), chains(ShortFirst)), (54.0, 44.0));
+        assert_eq!((A.exact(chains(4, LongFirst), 11), A.exact(chains(4, ShortFirst), 11)), (54.0, 44.0));
     }
 
     #[test]
@@ -299,8 +302,8 @@ mod tests {
             (400, 20, 98.0, (25, 96.0), 24.4643, 98.8570, 96.0, (24, 94.0)),
         ];
         for (procs, star, long, best_long, continuous, time, short, best_short) in table {
-            assert_eq!(square_root_chains(procs), star);
-            let exact = |order| logp.exact(Reduction::Chains(star, order), procs, true);
+            assert_eq!(chains(STAR, ShortFirst).chains(procs), star);
+            let exact = |algorithm| logp.exact(chains(STAR, algorithm), procs);
             assert_eq!((exact(LongFirst), exact(ShortFirst)), (long, short), "{procs}");
             assert_eq!(logp.best_chains(procs, LongFirst), best_long);
             assert_eq!(logp.best_chains(procs, ShortFirst), best_short);
