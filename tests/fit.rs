@@ -1,10 +1,20 @@
-//! `network_analyze fit` as it is called: what it prints, writes and refuses.
+//! `network_analyze fit` and `predict` as they are called: what they print, write and refuse.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
+use netmatrix::{
+    record::{
+        Provenance,
+        operations::{Measured, Operations, Probe, ProbeKind, ProgramRun},
+    },
+    stats::Summary,
+    store,
+    units::{Bytes, Hosts},
+};
 use serde_json::Value;
 
 fn analyze(arguments: &[&str]) -> Output {
@@ -77,4 +87,152 @@ fn what_cannot_be_fitted_says_so() {
     let output = analyze(&["fit", csv.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("mode of pairs"), "{}", text(&output.stderr));
+}
+
+/// L, o_s = o_r, g, G, lambda, gamma of the run below, in seconds.
+const KNOWN: [f64; 6] = [2e-6, 3e-7, 6e-7, 1e-10, 5e-11, 2e-10];
+
+/// Operations on 8 hosts whose probes and reductions take what LogGP says, and whose patterns are an h-relation's.
+fn write_operations(prefix: &Path) {
+    let [l, o, g, rate, lambda, gamma] = KNOWN;
+    let way = |s: f64| 2.0 * o + l + (s - 1.0) * rate;
+    let names = ["exchange", "ping_pong", "reduce", "reduce_binomial", "reduce_chains_short_first:k=4"];
+    let lengths: Vec<Bytes> = (3..22).map(|power| Bytes(1 << power)).collect();
+    let members = vec![(0..4).collect(), (0..8).collect()];
+    let hosts = Hosts::new((0..8).map(|host| format!("n{host}")));
+    let operations = names.iter().map(|name| name.parse().unwrap()).collect();
+    let mut run = Operations::new(hosts, operations, members, lengths.clone(), BTreeMap::new(), Provenance::default());
+    let measured = |seconds: f64| Measured { summary: Summary::of(&mut [seconds]), samples: 1, damaged: 0, skew: 0.0 };
+    for kind in ProbeKind::ALL {
+        let messages = if matches!(kind, ProbeKind::PrttTrain | ProbeKind::PrttDelayed) { 17 } else { 1 };
+        let seconds = |s: f64| match kind {
+            ProbeKind::Send | ProbeKind::Isend | ProbeKind::Recv => o,
+            ProbeKind::Prtt1 => way(s) + way(8.0),
+            ProbeKind::PrttTrain => way(s) + way(8.0) + 16.0 * (g + (s - 1.0) * rate),
+            ProbeKind::PrttDelayed => way(s) + way(8.0) + 16.0 * (1e-3 + o),
+            ProbeKind::Copy => lambda * s,
+            ProbeKind::Add => gamma * s,
+        };
+        let delay = if kind == ProbeKind::PrttDelayed { 1e-3 } else { 0.0 };
+        run.probes.push(Probe {
+            kind,
+            source: 0,
+            destination: if kind.is_local() { 0 } else { 1 },
+            messages,
+            delays: vec![delay; lengths.len()],
+            measured: lengths.iter().map(|length| measured(seconds(length.0 as f64))).collect(),
+        });
+    }
+    for (number, name) in names.iter().enumerate() {
+        for (procs, length) in (0..2).flat_map(|procs| (0..lengths.len()).map(move |length| (procs, length))) {
+            let s = lengths[length].0 as f64;
+            let (levels, count) = [(2.0, 4), (3.0, 8)][procs];
+            let seconds = match *name {
+                "exchange" | "ping_pong" => 1e-6 + 3e-10 * s,
+                "reduce" => 1.0,
+                // F of a power of two (models), g below o + m gamma or not.
+                "reduce_binomial" => {
+                    let a = way(s) + gamma * s;
+                    lambda * s + (levels - 1.0) * a.max(g + (s - 1.0) * rate) + a
+                }
+                _ => {
+                    let a = way(s) + gamma * s;
+                    let busy = (o + gamma * s).max(g + (s - 1.0) * rate);
+                    // 3 chains of one, or 4 chains of which 3 have two.
+                    if count == 4 {
+                        (lambda * s).max(way(s) - o) + 2.0 * busy + o + gamma * s
+                    } else {
+                        let short = (lambda * s).max(way(s) - o) + busy;
+                        short.max(a + way(s) - o) + 2.0 * busy + o + gamma * s
+                    }
+                }
+            };
+            *run.measured_mut(number, procs, length) = measured(seconds);
+        }
+    }
+    let text = "processes 2\nstep\nwork 0 1ms\nmessage 0 -> 1 1000\n";
+    run.programs.push(ProgramRun {
+        name: "two.txt".into(),
+        text: text.into(),
+        procs: 2,
+        measured: measured(1e-3 + 1e-6 + 3e-10 * 4000.0),
+        own: vec![1e-3, 1e-3],
+    });
+    run.complete = true;
+    store::write_operations(&store::operations_path(prefix), &run).unwrap();
+}
+
+#[test]
+fn operations_are_fitted_and_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("ops");
+    write_operations(&prefix);
+    let prefix = prefix.to_str().unwrap();
+    let fitted = analyze(&["fit", prefix, "--format", "json"]);
+    assert_eq!(fitted.status.code(), Some(0), "{}", text(&fitted.stderr));
+    let fitted: Value = serde_json::from_slice(&fitted.stdout).unwrap();
+    let parameters = &fitted["loggp"][0]["parameters"];
+    for (name, expected) in ["latency", "send", "gap", "gap_per_byte", "copy", "add"].into_iter().zip(KNOWN) {
+        let found = parameters[name]["value"].as_f64().unwrap();
+        assert!((found / expected - 1.0).abs() < 0.01, "{name}: {found} is not {expected}");
+    }
+    let relation = &fitted["relation"];
+    assert!((relation["per_packet"]["value"].as_f64().unwrap() / 1.2e-9 - 1.0).abs() < 0.01, "{relation}");
+    assert!((relation["per_step"]["value"].as_f64().unwrap() / 1e-6 - 1.0).abs() < 0.01, "{relation}");
+
+    let predicted = analyze(&["predict", &format!("{prefix}_operations.nc"), "--format", "json"]);
+    assert_eq!(predicted.status.code(), Some(0), "{}", text(&predicted.stderr));
+    let predicted: Value = serde_json::from_slice(&predicted.stdout).unwrap();
+    assert_eq!(predicted["schema"], "network_test.prediction/1");
+    let errors = predicted["accuracy"]["errors"].as_array().unwrap();
+    for name in ["reduce_binomial", "reduce_chains_short_first:k=4"] {
+        let error = errors.iter().find(|error| error["operation"] == name).unwrap();
+        assert!(error["rows"] == 38 && error["largest"].as_f64().unwrap() < 0.01, "{error}");
+    }
+    let relation = errors.iter().find(|error| error["model"] == "BSPWB" && error["operation"] == "all").unwrap();
+    assert!(relation["largest"].as_f64().unwrap() < 0.01, "{relation}");
+    assert!((predicted["programs"][0]["mpm"].as_f64().unwrap() / 1.0022e-3 - 1.0).abs() < 0.01, "{predicted}");
+
+    let printed = text(&analyze(&["predict", prefix, "--details"]).stdout);
+    for part in ["off: median", "regret", "k_opt", "every cell", "two.txt"] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let further = text(&analyze(&["predict", prefix, "--procs", "16", "--lengths", "1M"]).stdout);
+    assert!(further.contains("reduce_binomial") && further.contains("hypercube"), "{further}");
+    for (arguments, code, part) in [
+        (vec!["--procs", "17", "--lengths", "8"], 2, "twice"),
+        (vec!["--procs", "4"], 2, "belong together"),
+        (vec!["--from", "matrix"], 3, "one_to_one"),
+        (vec!["--program", "fft"], 2, "--procs"),
+        (vec!["--program", "fft:Q=1"], 2, "`Q=1`"),
+    ] {
+        let output = analyze(&[vec!["predict", prefix], arguments.clone()].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(part), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn programs_and_parameters_are_predicted_without_a_run() {
+    let fft = ["predict", "--relation", "g=4.88e-8,L=0", "--program", "fft", "--procs", "1,2,4,8", "--format", "json"];
+    let fft: Value = serde_json::from_slice(&analyze(&fft).stdout).unwrap();
+    let last = fft["programs"][3]["bspwb"].as_f64().unwrap();
+    // The table of the reference, whose L of -15.3 us counts three times.
+    assert!((last - 0.747104 - 3.0 * 1.53e-5).abs() < 1e-6, "{last}");
+    let set_a =
+        ["predict", "--parameters", "L=6,o=2,g=4,G=0,gamma=0.375,lambda=0.125", "--procs", "22", "--lengths", "8"];
+    let output = analyze(&[&set_a[..], &["--format", "json"]].concat());
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let binomial = rows.iter().find(|row| row["operation"] == "reduce_binomial").unwrap();
+    assert!((binomial["predicted"].as_f64().unwrap() - 58.0).abs() < 1e-9, "{binomial}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.txt");
+    std::fs::write(&file, "processes 2\nstep\nmessage 0 -> 5 1\n").unwrap();
+    let bad = analyze(&["predict", "--relation", "g=1e-9", "--program", file.to_str().unwrap()]);
+    let said = text(&bad.stderr);
+    assert!(bad.status.code() == Some(3) && said.contains("bad.txt`, line 3: there is no process 5"), "{said}");
+    let lacking = analyze(&["predict", &example("monday")]);
+    assert!(lacking.status.code() == Some(3) && text(&lacking.stderr).contains("--operations"), "{lacking:?}");
 }

@@ -204,7 +204,8 @@ fn chunks(ranks: usize) -> impl Iterator<Item = Range<Rank>> {
     (0..ranks).step_by(at_a_time).map(move |first| first..(first + at_a_time).min(ranks))
 }
 
-fn for_each_pair(
+/// Calls `each` with source, destination and seconds of every pair of a length that was measured.
+pub fn for_each_pair(
     run: &dyn Run,
     length: usize,
     share: f64,

@@ -14,12 +14,14 @@
 //! Formulas, their corrections and their sources are in the manual page network_test-models(7). Nothing in here measures,
 //! and nothing is claimed beyond twice the number of processes that were measured.
 
+pub mod accuracy;
 pub mod barnat;
 pub mod bsp;
 pub mod hockney;
 pub mod line;
 pub mod loggp;
 pub mod logp;
+pub mod predict;
 pub mod reduce;
 pub mod relation;
 pub mod schedule;

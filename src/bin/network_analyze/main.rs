@@ -18,6 +18,7 @@ mod memory;
 mod merge;
 mod output;
 mod plot;
+mod predict;
 mod report;
 mod terminal;
 mod topology;
@@ -74,6 +75,7 @@ subcommands! {
     cluster::Cluster,
     expand::Expand,
     fit::Fit,
+    predict::Predict,
     generate::Generate,
 }
 

@@ -3,6 +3,7 @@
 
 pub mod fit;
 pub mod picture;
+pub mod prediction;
 
 use crate::{analysis::model::line::Estimate, units::Seconds};
 
