@@ -245,3 +245,19 @@ fn a_fault_that_the_cluster_cannot_have_is_refused() {
     assert!(simulation.stderr.contains("node064") && simulation.stderr.contains("node063"), "{simulation:?}");
     assert_eq!(simulation.folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
 }
+
+#[test]
+fn sixty_four_simulated_hosts_carry_out_all_operations() {
+    let arguments = "--operations all --procs 48,64 --lengths 8,64K --cell-time 0s -n 2 --warmup 0 --timing clock -f x";
+    let simulation = simulate("--hosts 32 --ranks-per-host 2", arguments);
+    assert_eq!(simulation.code, Some(0), "{simulation:?}");
+    let path = store::operations_path(&simulation.folder.path().join("x"));
+    let run = store::read_operations(&path).unwrap_or_else(|error| panic!("{error}"));
+    assert!(run.complete && run.damaged() == 0);
+    let median =
+        |name: &str, length: usize| run.measured(run.find(name.parse().unwrap()).unwrap(), 1, length).summary.median;
+    let long = run.lengths.len() - 1;
+    assert!(median("bcast_hypercube", long) < median("bcast_naive", long) / 4.0, "6 phases against 63");
+    assert!(median("reduce_chains_short_first:k=sqrt", 1) < median("reduce_chains_short_first:k=4", 1));
+    assert!(median("block_reduce_dissemination", 1) < median("linear_reduce", 1));
+}

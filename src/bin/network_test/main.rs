@@ -6,6 +6,7 @@ mod cli;
 mod dry_run;
 mod memory;
 mod mpi;
+mod operations;
 mod program;
 mod progress;
 mod watchdog;

@@ -25,7 +25,7 @@ use ::mpi::{
 use netmatrix::{
     exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
-    plan::{Config, Plan},
+    plan::{Config, Plan, operation::OperationConfig},
     record::{Avoided, Header, Phase, Provenance, Sink},
     store::{self, Lock, SetWriter, StoreError},
     units::{Hosts, Seconds},
@@ -36,6 +36,7 @@ use crate::{
     cli::Args,
     dry_run, memory,
     mpi::{MpiFabric, ROOT, hosts, largest, plans_agree, spread},
+    operations,
     progress::Progress,
     watchdog::{Roll, Watchdog},
 };
@@ -51,8 +52,21 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(config) => config,
         Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
     };
+    let typed = match args.operations() {
+        Ok(typed) => typed,
+        Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
+    };
     if let Some(hosts) = args.planned_hosts() {
         // On a login node: no MPI is there, and none is needed.
+        if let Some(typed) = &typed {
+            return match operations::dry_run(&config, typed, &hosts) {
+                Ok(text) => say(ROOT, &text),
+                Err(error) => {
+                    eprintln!("network_test: {error}");
+                    exit::USAGE
+                }
+            };
+        }
         return plan_without_mpi(&args, &config, &hosts);
     }
     // A limit beyond what the clock can count is none.
@@ -74,7 +88,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     {
         print(&format!("network_test: rank {me}: nobody will notice if it is stuck: {error}\n"));
     }
-    let code = measure_all(&args, &config, &world, &request, &watchdog);
+    let code = measure_all(&args, &config, typed.as_ref(), &world, &request, &watchdog);
     watchdog.watch().enter(Phase::Setup, None);
     drop(universe);
     watchdog.watch().rest();
@@ -125,6 +139,7 @@ fn end_the_job_on_panic() {
 fn measure_all(
     args: &Args,
     config: &Config,
+    typed: Option<&OperationConfig>,
     world: &SimpleCommunicator,
     request: &StopRequest,
     watchdog: &Watchdog,
@@ -133,6 +148,9 @@ fn measure_all(
     watchdog.watch().enter(Phase::Setup, None);
     let hosts = hosts(world);
     watchdog.know_hosts(&hosts);
+    if let Some(typed) = typed {
+        return operations::run(args, config, typed, world, &hosts, request, watchdog);
+    }
     let plans = match Plan::all(config, &hosts) {
         Ok(plans) => plans,
         Err(error) => {
@@ -237,7 +255,7 @@ fn lock_results(args: &Args, config: &Config, plans: &[Plan], host: &str, clock_
 }
 
 /// Lets the watchdogs of all ranks see each other in the lock's file, if all hosts share its folder. Collective.
-fn call_the_roll(world: &SimpleCommunicator, watchdog: &Watchdog, lock: Option<&Lock>) {
+pub fn call_the_roll(world: &SimpleCommunicator, watchdog: &Watchdog, lock: Option<&Lock>) {
     let path = told_text(world, lock.map(|lock| lock.path().to_string_lossy().into_owned()).unwrap_or_default());
     let roll = Roll::new(path.into(), world.rank() as usize, world.size() as usize);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -281,12 +299,12 @@ fn what_was_stuck(args: &Args, plan: &Plan, world: &SimpleCommunicator) -> Avoid
 }
 
 /// In one piece; where stderr is closed there is nobody to read it.
-fn print(text: &str) {
+pub fn print(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Prints a text that was asked for, on the root.
-fn say(me: usize, text: &str) -> u8 {
+pub fn say(me: usize, text: &str) -> u8 {
     if me == ROOT {
         // A closed pipe is no reason to fail.
         let _ = std::io::stdout().write_all(text.as_bytes());
@@ -363,7 +381,7 @@ fn measure_into_files(
 }
 
 /// The root's word, on all ranks. Collective.
-fn told_by_root<T: Equivalence>(world: &SimpleCommunicator, mut word: T) -> T {
+pub fn told_by_root<T: Equivalence>(world: &SimpleCommunicator, mut word: T) -> T {
     world.process_at_rank(ROOT as i32).broadcast_into(&mut word);
     word
 }
@@ -399,14 +417,14 @@ fn open_results(args: &Args, plan: &Plan, clock_step: f64) -> Result<(SetWriter,
 }
 
 /// Ends the job: the ranks no longer know of each other where they are, so none of them could end by itself.
-fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
+pub fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
     // In one piece: all ranks may have something to say.
     let message = format!("network_test: rank {}: {error}\n", world.rank());
     let _ = std::io::stderr().write_all(message.as_bytes());
     world.abort(i32::from(exit::INTERNAL))
 }
 
-fn provenance(args: &Args, clock_step: f64) -> Provenance {
+pub fn provenance(args: &Args, clock_step: f64) -> Provenance {
     let library = ::mpi::environment::library_version().unwrap_or_default();
     let environment = |name: &str| std::env::var(name).unwrap_or_default();
     Provenance {

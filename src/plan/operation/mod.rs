@@ -14,7 +14,10 @@ use std::{fmt, str::FromStr};
 
 use crate::units::{did_you_mean, nearest};
 
-pub use plan::{FEWEST_SAMPLES, MOST_LENGTH, OperationConfig, OperationError, OperationPlan, default_procs, members};
+pub use plan::{
+    FEWEST_SAMPLES, MOST_LENGTH, NamedProgram, OperationConfig, OperationError, OperationPlan, ProgramSource,
+    default_procs, members,
+};
 pub use probe::ProbeKind;
 pub use selection::{Chains, MOST_CHAINS, Selection, SelectionError};
 

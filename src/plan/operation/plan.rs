@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use super::{Algorithm, Chains, Counts, Group, Operation, ProbeKind, Selection};
 use crate::{
-    plan::{Config, program::Program},
+    plan::{
+        Config,
+        program::{Program, Skeleton, SkeletonError},
+    },
     units::{Bytes, Hosts, Rank, Seconds},
 };
 
@@ -28,10 +31,62 @@ pub struct OperationConfig {
     pub cell_time: Duration,
     /// Lengths for all operations; without them each group has its own.
     pub lengths: Option<Vec<Bytes>>,
-    /// Name and text of programs.
-    pub programs: Vec<(String, String, Program)>,
+    /// Programs.
+    pub programs: Vec<ProgramSource>,
     /// Seconds per byte by which each copy and each sum is made longer: for tests.
     pub compute: f64,
+}
+
+/// Where a program comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProgramSource {
+    /// Its file.
+    File {
+        /// Without folders.
+        name: String,
+        /// As it was read.
+        text: String,
+        /// What it says.
+        program: Program,
+    },
+    /// A known program, which runs on every number of processes that suits it.
+    Skeleton(Skeleton),
+}
+
+impl ProgramSource {
+    /// The programs on these numbers of processes.
+    fn programs(&self, procs: &[usize]) -> Result<Vec<NamedProgram>, OperationError> {
+        match self {
+            Self::File { name, text, program } => {
+                Ok(vec![NamedProgram { name: name.clone(), text: text.clone(), program: program.clone() }])
+            }
+            Self::Skeleton(skeleton) => {
+                let mut error = None;
+                let made = procs.iter().filter_map(|procs| skeleton.program(*procs).map_err(|e| error = Some(e)).ok());
+                let named = made.map(|program| NamedProgram {
+                    name: skeleton.to_string(),
+                    text: skeleton.to_string(),
+                    program,
+                });
+                let named: Vec<_> = named.collect();
+                match error {
+                    Some(error) if named.is_empty() => Err(OperationError::Skeleton(error)),
+                    _ => Ok(named),
+                }
+            }
+        }
+    }
+}
+
+/// A program that is carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedProgram {
+    /// Name of its file, or what the skeleton is called.
+    pub name: String,
+    /// The text of its file, or what the skeleton is called.
+    pub text: String,
+    /// What it does.
+    pub program: Program,
 }
 
 /// Samples that every cell has, if as many are asked for.
@@ -74,6 +129,10 @@ pub enum OperationError {
     NoLength { operation: Operation, needed: &'static str },
     #[error("program `{name}` has {processes} processes, but there are {ranks} ranks: start at least as many")]
     Program { name: String, processes: usize, ranks: usize },
+    #[error("--program: {0}")]
+    Skeleton(SkeletonError),
+    #[error("program `{name}` has a message of more than {MOST_LENGTH} bytes: split it")]
+    ProgramTooLong { name: String },
     #[error("a length of {0} is more than an operation takes: at most {MOST_LENGTH}")]
     TooLong(Bytes),
 }
@@ -112,6 +171,8 @@ pub struct OperationPlan {
     pub members: Vec<Vec<Rank>>,
     /// All lengths of all operations and probes, ascending.
     pub lengths: Vec<Bytes>,
+    /// Programs, in this order.
+    pub programs: Vec<NamedProgram>,
 }
 
 impl OperationPlan {
@@ -127,8 +188,21 @@ impl OperationPlan {
         if let Some(asked) = procs.iter().copied().find(|procs| *procs > ranks) {
             return Err(OperationError::TooMany { asked, ranks });
         }
-        if let Some((name, _, program)) = typed.programs.iter().find(|(_, _, program)| program.processes > ranks) {
+        let mut programs = Vec::new();
+        for source in &typed.programs {
+            programs.extend(source.programs(&procs)?);
+        }
+        if let Some(NamedProgram { name, program, .. }) = programs.iter().find(|named| named.program.processes > ranks)
+        {
             return Err(OperationError::Program { name: name.clone(), processes: program.processes, ranks });
+        }
+        let bytes = |NamedProgram { name, program, .. }: &NamedProgram| {
+            let messages = program.steps.iter().flat_map(|step| &step.messages);
+            let longest = messages.map(|message| message.packets).max().unwrap_or(0);
+            (longest.saturating_mul(program.packet.0) > MOST_LENGTH.0).then(|| name.clone())
+        };
+        if let Some(name) = programs.iter().find_map(bytes) {
+            return Err(OperationError::ProgramTooLong { name });
         }
         if typed.procs_per_host == Some(0) {
             return Err(OperationError::NoneOnHost);
@@ -148,6 +222,7 @@ impl OperationPlan {
             probes: typed.selection.probes(),
             members: members?,
             lengths: Vec::new(),
+            programs,
         };
         plan.check_operations(&procs)?;
         let mut lengths: Vec<Bytes> = plan
@@ -258,6 +333,13 @@ impl OperationPlan {
         [near, far].into_iter().flatten().map(|other| (0, other)).collect()
     }
 
+    /// `[program][process]`: the ranks of the processes of programs, as of operations on as many.
+    pub fn program_members(&self) -> Vec<Vec<Rank>> {
+        let programs = self.programs.iter().map(|named| named.program.processes);
+        let spread = |procs: usize| members(&self.hosts, procs, self.typed.procs_per_host);
+        programs.map(|procs| spread(procs).or_else(|_| members(&self.hosts, procs, None)).unwrap_or_default()).collect()
+    }
+
     /// How many cells there are, probes and programs not counted.
     pub fn cells(&self) -> usize {
         let of = |operation: &Operation| -> usize {
@@ -270,8 +352,9 @@ impl OperationPlan {
     pub fn items(&self) -> Vec<(&'static str, String)> {
         let (config, typed) = (&self.config, &self.typed);
         let list = |items: Vec<String>| items.join(",");
-        let programs =
-            typed.programs.iter().map(|(name, text, _)| format!("{name}:{:08x}", crc32fast::hash(text.as_bytes())));
+        let programs = self.programs.iter().map(|NamedProgram { name, text, program }| {
+            format!("{name}:{:08x}:{}", crc32fast::hash(text.as_bytes()), program.processes)
+        });
         vec![
             ("operations_version", "1".to_owned()),
             ("operations", list(self.operations.iter().map(Operation::to_string).collect())),

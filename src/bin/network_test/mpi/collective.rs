@@ -339,7 +339,7 @@ impl Ensemble {
 
 /// Two barriers, the second right behind the first, so that few are late; how long this rank was in the second one.
 /// Collective.
-fn two_barriers(wire: &Wire) -> Result<f64, MpiError> {
+pub(super) fn two_barriers(wire: &Wire) -> Result<f64, MpiError> {
     wire.barrier()?;
     let entered = mpi::time();
     wire.barrier()?;
@@ -348,7 +348,7 @@ fn two_barriers(wire: &Wire) -> Result<f64, MpiError> {
 
 /// Waits for a moment that the root chooses; its reading on this rank's clock. Word of it takes less time than a
 /// barrier, which brings word from everybody to everybody; as much again for those who hear of it last. Collective.
-fn common_start(wire: &Wire, clock: &Clock, me: Rank, root: Rank) -> Result<f64, MpiError> {
+pub(super) fn common_start(wire: &Wire, clock: &Clock, me: Rank, root: Rank) -> Result<f64, MpiError> {
     let barrier = two_barriers(wire)?;
     let mut bytes = [0; 8];
     if me == root {

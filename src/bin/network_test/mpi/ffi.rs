@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
+use std::{ffi::c_int, ops::Range};
 
 use mpi::{
     ffi,
@@ -110,6 +110,51 @@ impl Wire {
         check("MPI_Recv", code)
     }
 
+    /// As [`Wire::send`], of doubles as bytes.
+    #[inline]
+    pub fn send_doubles(&self, data: &[f64], to: Rank, tag: Tag) -> Result<(), MpiError> {
+        let bytes = count(size_of_val(data));
+        // SAFETY: pointer and count describe `data`, which is borrowed until the call returns.
+        let code = unsafe { ffi::MPI_Send(data.as_ptr().cast(), bytes, self.byte, rank(to), tag, self.raw) };
+        check("MPI_Send", code)
+    }
+
+    /// As [`Wire::receive`], of doubles as bytes.
+    #[inline]
+    pub fn receive_doubles(&self, data: &mut [f64], from: Rank, tag: Tag) -> Result<(), MpiError> {
+        let bytes = count(size_of_val(data));
+        // SAFETY: pointer and count describe `data`, which is borrowed mutably until the call returns, and of which any
+        // bytes are valid; the status is MPI's own constant for "not wanted".
+        let code = unsafe {
+            let (pointer, ignored) = (data.as_mut_ptr().cast(), ffi::RSMPI_STATUS_IGNORE);
+            ffi::MPI_Recv(pointer, bytes, self.byte, rank(from), tag, self.raw, ignored)
+        };
+        check("MPI_Recv", code)
+    }
+
+    /// Begins to send without blocking, calls `begun`, and waits until it is done.
+    #[inline]
+    pub fn send_and_then(&self, data: &[u8], to: Rank, tag: Tag, begun: impl FnOnce()) -> Result<(), MpiError> {
+        // SAFETY: `data` is borrowed until the request is complete, which is so on return; after an error the job ends.
+        unsafe {
+            let mut request = ffi::RSMPI_REQUEST_NULL;
+            let (pointer, length) = (data.as_ptr().cast(), count(data.len()));
+            let code = ffi::MPI_Isend(pointer, length, self.byte, rank(to), tag, self.raw, &mut request);
+            begun();
+            check("MPI_Isend", code)?;
+            check("MPI_Wait", ffi::MPI_Wait(&mut request, ffi::RSMPI_STATUS_IGNORE))
+        }
+    }
+
+    /// Whether a message has come that could be received.
+    pub fn is_there(&self, from: Rank, tag: Tag) -> Result<bool, MpiError> {
+        let mut come: c_int = 0;
+        // SAFETY: the flag lives on this stack frame; the status is MPI's own constant for "not wanted".
+        let code = unsafe { ffi::MPI_Iprobe(rank(from), tag, self.raw, &mut come, ffi::RSMPI_STATUS_IGNORE) };
+        check("MPI_Iprobe", code)?;
+        Ok(come != 0)
+    }
+
     /// Waits for an empty message while `go_on` says so; `Ok(false)` where it gave up and none will be taken any more.
     pub fn receive_while(&self, from: Rank, tag: Tag, mut go_on: impl FnMut() -> bool) -> Result<bool, MpiError> {
         // SAFETY: an empty message is received into no memory, so that even a request that an error leaves behind harms
@@ -168,14 +213,11 @@ impl Wire {
 
     /// Takes an empty message if one has come.
     pub fn try_receive(&self, from: Rank, tag: Tag) -> Result<bool, MpiError> {
-        let mut come: c_int = 0;
-        // SAFETY: the flag lives on this stack frame; the status is MPI's own constant for "not wanted".
-        let code = unsafe { ffi::MPI_Iprobe(rank(from), tag, self.raw, &mut come, ffi::RSMPI_STATUS_IGNORE) };
-        check("MPI_Iprobe", code)?;
-        if come != 0 {
+        let come = self.is_there(from, tag)?;
+        if come {
             self.receive(&mut [], from, tag)?;
         }
-        Ok(come != 0)
+        Ok(come)
     }
 
     /// Sends and receives at once without blocking; `received` is called as soon as `into` is complete, and the
@@ -395,6 +437,58 @@ impl Drop for Few {
     }
 }
 
+/// Messages to and from several others at once, of different lengths: requests made once and used again.
+pub struct Many {
+    /// Others, and where in the memory the message is.
+    sends: Vec<(Rank, Range<usize>)>,
+    receives: Vec<(Rank, Range<usize>)>,
+    requests: Vec<ffi::MPI_Request>,
+    statuses: Vec<ffi::MPI_Status>,
+    /// Bytes that the memory of what is sent, and of what comes, has at least.
+    needed: [usize; 2],
+}
+
+impl Many {
+    /// Of these messages. What comes must not overlap: its pieces are in ascending order.
+    pub fn new(sends: Vec<(Rank, Range<usize>)>, receives: Vec<(Rank, Range<usize>)>) -> Self {
+        assert!(
+            receives.windows(2).all(|pair| pair[0].1.end <= pair[1].1.start),
+            "the pieces of what comes are one behind the other"
+        );
+        let end = |pieces: &[(Rank, Range<usize>)]| pieces.iter().map(|piece| piece.1.end).max().unwrap_or(0);
+        let needed = [end(&sends), end(&receives)];
+        // SAFETY: reads a constant of the MPI library; all zeros is a valid MPI_Status, which is only written to.
+        let (null, status) = unsafe { (ffi::RSMPI_REQUEST_NULL, std::mem::zeroed()) };
+        let number = sends.len() + receives.len();
+        Self { sends, receives, requests: vec![null; number], statuses: vec![status; number], needed }
+    }
+
+    /// Sends pieces of `out` and receives into pieces of `into`, all at once.
+    #[inline]
+    pub fn exchange(&mut self, wire: &Wire, out: &[u8], into: &mut [u8], tag: Tag) -> Result<(), MpiError> {
+        assert!(out.len() >= self.needed[0] && into.len() >= self.needed[1], "as much memory as it was made for");
+        let memory = into.as_mut_ptr();
+        // SAFETY: the pieces lie inside `out` and `into` (asserted above), those of `into` do not overlap (asserted when
+        // this was made), and both are borrowed until all requests are complete, which is so before each return that
+        // follows successful starts. After an error MPI promises nothing: the whole job is ended at once.
+        unsafe {
+            let mut requests = self.requests.iter_mut();
+            for ((other, piece), request) in self.receives.iter().zip(&mut requests) {
+                let (pointer, length) = (memory.add(piece.start).cast(), count(piece.len()));
+                let code = ffi::MPI_Irecv(pointer, length, wire.byte, rank(*other), tag, wire.raw, request);
+                check("MPI_Irecv", code)?;
+            }
+            for ((other, piece), request) in self.sends.iter().zip(&mut requests) {
+                let (pointer, length) = (out.as_ptr().add(piece.start).cast(), count(piece.len()));
+                let code = ffi::MPI_Isend(pointer, length, wire.byte, rank(*other), tag, wire.raw, request);
+                check("MPI_Isend", code)?;
+            }
+            let all = count(self.requests.len());
+            check("MPI_Waitall", ffi::MPI_Waitall(all, self.requests.as_mut_ptr(), self.statuses.as_mut_ptr()))
+        }
+    }
+}
+
 /// Memory of every rank that every other rank may read and write without its help.
 ///
 /// The window is open for passive access from its creation to [`Window::close`].
@@ -443,6 +537,18 @@ impl Window {
         unsafe {
             let pointer = data.as_mut_ptr().cast();
             check("MPI_Get", ffi::MPI_Get(pointer, length, self.byte, from, 0, length, self.byte, self.raw))?;
+            check("MPI_Win_flush", ffi::MPI_Win_flush(from, self.raw))
+        }
+    }
+
+    /// Reads from `offset` bytes behind the beginning of the other rank's memory; `data` is complete on return.
+    #[inline]
+    pub fn get_at(&self, data: &mut [u8], from: Rank, offset: usize) -> Result<(), MpiError> {
+        let (length, from) = (count(data.len()), rank(from));
+        // SAFETY: as for `get`.
+        unsafe {
+            let (pointer, offset) = (data.as_mut_ptr().cast(), offset as ffi::MPI_Aint);
+            check("MPI_Get", ffi::MPI_Get(pointer, length, self.byte, from, offset, length, self.byte, self.raw))?;
             check("MPI_Win_flush", ffi::MPI_Win_flush(from, self.raw))
         }
     }

@@ -17,6 +17,7 @@ mod gather;
 mod get;
 mod noise;
 mod one_to_one;
+pub mod operations;
 mod pair;
 mod payload;
 mod put;
@@ -162,6 +163,13 @@ pub fn hosts(world: &SimpleCommunicator) -> Hosts {
     }))
 }
 
+/// Smallest step of `MPI_Wtime`, in seconds: that of the rank where it is largest. Collective.
+pub fn clock_step(world: &SimpleCommunicator) -> f64 {
+    let mut step = 0.0;
+    world.all_reduce_into(&clock::step(), &mut step, SystemOperation::max());
+    step
+}
+
 /// The largest of all ranks' values. Collective.
 pub fn largest(world: &SimpleCommunicator, own: u64) -> u64 {
     let mut largest = own;
@@ -169,12 +177,17 @@ pub fn largest(world: &SimpleCommunicator, own: u64) -> u64 {
     largest
 }
 
+/// Whether a number is the same on all ranks. Collective.
+pub fn all_have(world: &SimpleCommunicator, number: u64) -> bool {
+    let (high, low) = (largest(world, number), !largest(world, !number));
+    high == low
+}
+
 /// Whether all ranks follow the same plans, as they do if they were started with the same command line. Collective.
 pub fn plans_agree(world: &SimpleCommunicator, plans: &[Plan]) -> bool {
     // Rotated, so that the order counts and equal plans do not cancel out.
     let digest = plans.iter().fold(plans.len() as u64, |sum, plan| sum.rotate_left(7) ^ u64::from(plan.digest()));
-    let (high, low) = (largest(world, digest), !largest(world, !digest));
-    high == low
+    all_have(world, digest)
 }
 
 /// One rank's end of the machine.
@@ -227,8 +240,6 @@ impl<'w> MpiFabric<'w> {
         let me = world.rank() as Rank;
         let host = host.to_owned();
         let wire = Wire::over(world, watchdog.watch().clone()).map_err(|error| fatal(me, &host, error))?;
-        let mut clock_step = 0.0;
-        world.all_reduce_into(&clock::step(), &mut clock_step, SystemOperation::max());
         Ok(Self {
             world,
             wire,
@@ -239,7 +250,7 @@ impl<'w> MpiFabric<'w> {
             avoided: Avoided::default(),
             damage: false,
             silent: false,
-            clock_step,
+            clock_step: clock_step(world),
             stopped: None,
             wish: None,
             probes: 0,
