@@ -135,6 +135,39 @@ fn disjoint_pairs_take_a_thirtieth_of_the_time_of_isolated_ones_at_128_hosts() {
     assert!(30.0 * disjoint <= isolated, "{disjoint} s beside {isolated} s");
 }
 
+/// Seconds that one_to_one of network_tests2 takes on 64 simulated hosts with -n 10 at 0 and 500 bytes.
+const NETWORK_TESTS2: f64 = 0.548;
+
+#[test]
+fn disjoint_pairs_of_64_hosts_take_a_27th_of_the_time_of_network_tests2() {
+    let arguments = "--lengths 0,500 -n 10 --warmup 0 --timing receive --retest 0 --schedule disjoint";
+    let simulation = simulate("--hosts 64", arguments);
+    complete(&simulation, "network");
+    let seconds = simulation.seconds.expect("the simulator says how much time has passed in it");
+    // Half of the hosts send at any time, so that a 32nd is the limit.
+    assert!(27.0 * seconds <= NETWORK_TESTS2, "{seconds} s");
+}
+
+#[test]
+fn every_cell_of_a_cluster_with_one_slow_cable_is_as_fast_as_its_hosts_are_far() {
+    // Three samples: a word between two ranks that is paid for in one of them must not show.
+    let simulation = simulate(
+        "--hosts 64 --fault node017:bandwidth=0.5",
+        "--lengths 0,4K,64K,1M -n 3 --warmup 1 --schedule disjoint",
+    );
+    let run = complete(&simulation, "network");
+    for index in 0..4 {
+        let median = run.matrix(Statistic::Median, index).unwrap();
+        let class = |(i, j): (Rank, Rank)| (i / 16 == j / 16, i == 17 || j == 17);
+        for kind in [(true, false), (false, false), (true, true), (false, true)] {
+            let times: Vec<f64> = pairs(64).filter(|cell| class(*cell) == kind).map(|cell| median[cell]).collect();
+            let (least, most) =
+                times.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), time| (a.min(*time), b.max(*time)));
+            assert!(most < 1.005 * least, "length {index}, {kind:?}: {least} to {most} s");
+        }
+    }
+}
+
 #[test]
 fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
     let simulation = simulate("--hosts 16 --ranks-per-host 2", "-t all -p 4 -l 1K -n 3 --warmup 1 --lengths 1,4K");

@@ -135,6 +135,8 @@ fn smpirun(ranks: usize, folder: &Path, library: &Path, arguments: &[String]) ->
         .arg("--cfg=smpi/simulate-computation:no")
         // Messages one way take nothing from the other way.
         .arg("--cfg=network/crosstraffic:0")
+        // Seconds that a call of MPI_Test takes; the simulator's own 100 us are longer than most exchanges.
+        .arg("--cfg=smpi/test:1e-7")
         // KiB. The default of 8 MiB for each rank is far more than any needs.
         .arg("--cfg=contexts/stack-size:512")
         .args(["--cfg=smpi/display-timing:yes", "--log=root.thres:warning"])

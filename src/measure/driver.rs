@@ -191,7 +191,7 @@ impl Walk<'_> {
         let mut next = own.find(|round| round.index() >= done);
         let mut measured = Vec::new();
         while done < rounds.len() {
-            let begun = Instant::now();
+            let begun = fabric.seconds();
             let part = done..rounds.len().min(done + self.order.rounds.max(1));
             fabric.begin_part(part.clone());
             while let Some(round) = next.take_if(|round| round.index() < part.end) {
@@ -201,9 +201,10 @@ impl Walk<'_> {
                 next = own.next();
             }
             fabric.end_part()?;
-            let order = self.order_behind_part(part.len(), begun.elapsed());
+            let order = self.order_behind_part(part.len(), passed(fabric, begun));
             // Rounds that cannot be kept are a reason to stop.
-            let own = fabric.stopped().max(self.failure.as_ref().map(|_| Stop::Output));
+            let unkept = self.failure.as_ref().map(|_| Stop::Output);
+            let own = fabric.stopped().max(self.request.wish()).max(unkept);
             let (stop, order) = fabric.agree(own, order.number())?;
             self.order = Order::from_number(order);
             done = if stop.is_some() { fabric.finished()?.clamp(part.start, part.end) } else { part.end };
@@ -237,6 +238,11 @@ impl Walk<'_> {
     fn order_behind(&mut self, index: usize) -> Order {
         self.pace.order(self.forecast.growth(index), self.request.left())
     }
+}
+
+/// Time since a moment of the machine's clock.
+fn passed(fabric: &dyn Fabric, since: f64) -> Duration {
+    Duration::try_from_secs_f64(fabric.seconds() - since).unwrap_or_default()
 }
 
 /// Takes over the cells of rounds that an earlier run has kept. Returns their number, the same on all ranks.

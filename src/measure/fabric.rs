@@ -1,7 +1,11 @@
 //! The one trait through which the driver sees a machine. Its unit is a round: no virtual call, allocation or log line
 //! stands between two clock readings, because all repetitions of an exchange happen behind one call.
 
-use std::{ops::Range, time::Duration};
+use std::{
+    ops::Range,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use super::{Cells, Stop, Suspect, View};
 use crate::{
@@ -17,6 +21,12 @@ use crate::{
 pub trait Fabric {
     /// How much of the machine this process sees.
     fn view(&self) -> View;
+
+    /// Seconds since some moment, on the machine's own clock: a simulated one may have a time of its own. Here: real time.
+    fn seconds(&self) -> f64 {
+        static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        BEGUN.elapsed().as_secs_f64()
+    }
 
     /// Makes ready for a run: buffers, windows, clocks.
     fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError>;

@@ -6,6 +6,8 @@
 
 use netmatrix::units::Rank;
 
+use crate::watchdog::Arrivals;
+
 use super::{
     buffer::Buffer,
     collective::{Collective, Meeting, Message},
@@ -28,11 +30,11 @@ impl Collective for AllToAll {
         self.0.open(wire, length, MESSAGE)
     }
 
-    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &mut [f64]) -> Result<(), MpiError> {
+    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &Arrivals) -> Result<(), MpiError> {
         let start = mpi::time();
         self.0.swap(wire, message.me, message.data, MESSAGE, |sources| {
             let time = mpi::time() - start;
-            sources.iter().for_each(|source| arrivals[*source as usize] = time);
+            sources.iter().for_each(|source| arrivals.set(*source as usize, time));
         })
     }
 

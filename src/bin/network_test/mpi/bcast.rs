@@ -5,6 +5,8 @@
 
 use netmatrix::units::Rank;
 
+use crate::watchdog::Arrivals;
+
 use super::{
     collective::{Collective, Meeting, Message},
     ffi::{MpiError, Wire},
@@ -14,11 +16,11 @@ use super::{
 pub(super) struct Bcast;
 
 impl Collective for Bcast {
-    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &mut [f64]) -> Result<(), MpiError> {
+    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &Arrivals) -> Result<(), MpiError> {
         let root = message.root.unwrap_or(message.me);
         let start = mpi::time();
         wire.broadcast(message.data, root)?;
-        arrivals[root] = mpi::time() - start;
+        arrivals.set(root, mpi::time() - start);
         message.began = start;
         Ok(())
     }

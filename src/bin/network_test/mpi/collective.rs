@@ -10,22 +10,23 @@
 
 use std::{ops::Range, time::Instant};
 
-use mpi::topology::SimpleCommunicator;
 use netmatrix::{
-    measure::{Cells, Shares, Stopping, WarmUp},
+    measure::{Cells, Shares, Stop, StopRequest, Stopping, WarmUp},
     plan::{Mode, Plan, Timing},
-    record::{Cell, State},
+    record::{Cell, Phase, State},
     stats::{Summary, median},
     units::{Bytes, Rank},
 };
+
+use crate::watchdog::Arrivals;
 
 use super::{
     ROOT,
     buffer::{Buffer, touched},
     clock::Clock,
     ffi::{MpiError, Wire},
-    largest,
     payload::Payload,
+    tree::Tree,
 };
 
 /// How all come together before an exchange.
@@ -44,9 +45,9 @@ pub(super) trait Collective {
         Ok(())
     }
 
-    /// One exchange, begun by all at once. For each source whose message reaches this rank, `arrivals[source]` becomes
+    /// One exchange, begun by all at once. For each source whose message reaches this rank, its slot of `arrivals` becomes
     /// the seconds since this rank's start: a slot to store into, so that nothing is called between clock readings.
-    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &mut [f64]) -> Result<(), MpiError>;
+    fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &Arrivals) -> Result<(), MpiError>;
 
     /// The message that has come from `source`, in the exchange before.
     fn come_from<'a>(&'a mut self, message: &'a mut Message<'_>, source: Rank) -> &'a mut [u8];
@@ -64,6 +65,9 @@ pub(super) struct Message<'a> {
     /// When this rank began, on its clock; where one start counts for all, the exchange sets it.
     pub(super) began: f64,
 }
+
+/// How often all look whether they are to stop, roughly, in seconds.
+const LOOK_UP_EVERY: f64 = 0.25;
 
 /// Exchanges of a probe.
 const PROBES: usize = 3;
@@ -91,16 +95,17 @@ pub(super) struct Ensemble {
     /// The root's, as they travel.
     travelling: Vec<u8>,
     /// Seconds of the exchange under way, `[source]`.
-    arrivals: Vec<f64>,
+    arrivals: Arrivals,
     /// Damaged payloads, `[source]`.
     damaged: Vec<u32>,
     shares: Shares,
+    request: StopRequest,
 }
 
 impl Ensemble {
     /// With buffers, touched. With `damage`, one byte of every payload is spoilt before it is checked. The error is the
     /// number of bytes that are not there.
-    pub(super) fn new(plan: &Plan, me: Rank, damage: bool) -> Result<Self, u64> {
+    pub(super) fn new(plan: &Plan, me: Rank, damage: bool, request: StopRequest) -> Result<Self, u64> {
         let config = &plan.config;
         let iterations = config.iterations as usize;
         let ranks = plan.ranks();
@@ -121,9 +126,10 @@ impl Ensemble {
             skews: touched(room, 0.0)?,
             sorted: touched(room, 0.0)?,
             travelling: touched(8 * (room + 1), 0)?,
-            arrivals: touched(ranks, 0.0)?,
+            arrivals: Arrivals::new(ranks),
             damaged: vec![0; ranks],
             shares: Shares::default(),
+            request,
         })
     }
 
@@ -132,27 +138,34 @@ impl Ensemble {
         if self.me == 0 { self.shares } else { Shares::default() }
     }
 
-    /// Measures one round: all roots at once, or the given one. Collective: after an error on one rank the others wait
+    /// Measures one round: all roots at once, or the given one; the result is why it was given up half-way, if it was, the
+    /// same on all ranks. Collective: after an error on one rank the others wait
     /// for it in vain, so it cannot cost a cell only.
-    #[expect(clippy::too_many_arguments, reason = "the round, its surroundings and where the result goes")]
     pub(super) fn round(
         &mut self,
-        world: &SimpleCommunicator,
         wire: &Wire,
         clock: &Clock,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: Bytes,
         cells: &mut Cells,
-    ) -> Result<(), MpiError> {
-        let (precise, bound) = self.samples(world, wire, clock, mode, root, length.0 as usize)?;
+    ) -> Result<Option<Stop>, MpiError> {
+        let (precise, bound) = match self.samples(wire, clock, mode, root, length.0 as usize)? {
+            Ok(known) => known,
+            Err(stop) => return Ok(Some(stop)),
+        };
         let reducing = Instant::now();
         for (place, source) in sources(root, self.ranks).enumerate() {
             let cell = self.cell(place, precise, bound);
             cells.set(source, self.me, cell);
         }
         self.shares.reducing += reducing.elapsed();
-        Ok(())
+        Ok(None)
+    }
+
+    /// Where it is noted what has come.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.arrivals.clone()
     }
 
     /// Seconds that an exchange takes, roughly: a few exchanges after the first ones. Collective.
@@ -193,16 +206,15 @@ impl Ensemble {
     }
 
     /// Leaves the samples in `self.times`; whether all of them are as precise as asked for, and how far off their start
-    /// may be, in seconds.
+    /// may be, in seconds, or why they were given up. Collective.
     fn samples(
         &mut self,
-        world: &SimpleCommunicator,
         wire: &Wire,
         clock: &Clock,
         mode: &mut dyn Collective,
         root: Option<Rank>,
         length: usize,
-    ) -> Result<(bool, Option<f64>), MpiError> {
+    ) -> Result<Result<(bool, Option<f64>), Stop>, MpiError> {
         let begin = Instant::now();
         self.warm_up(wire, clock, mode, root, length)?;
         self.damaged.fill(0);
@@ -211,24 +223,53 @@ impl Ensemble {
         let mut done = 0;
         let mut precise = false;
         let mut bound = None;
+        let (mut granted, mut since) = (1, (mpi::time(), 0));
         loop {
             let batch = self.stopping.next_batch(done);
             if batch == 0 || precise {
                 break;
             }
-            self.exchanges(wire, clock, mode, root, length, done..done + batch, self.verify)?;
-            if let (Meeting::Together, Some(root)) = (mode.meeting(), root) {
-                bound = Some(self.settle_start(wire, clock, root, done)?);
+            let end = done + batch;
+            while done < end {
+                if granted == 0 {
+                    match self.grant(wire, mpi::time() - since.0, done - since.1)? {
+                        Ok(more) => (granted, since) = (more, (mpi::time(), done)),
+                        Err(stop) => return Ok(Err(stop)),
+                    }
+                }
+                let next = end.min(done + granted);
+                self.exchanges(wire, clock, mode, root, length, done..next, self.verify)?;
+                if let (Meeting::Together, Some(root)) = (mode.meeting(), root) {
+                    bound = Some(self.settle_start(wire, clock, root, done)?);
+                }
+                granted -= next - done;
+                done = next;
             }
-            done += batch;
             if self.stopping.is_adaptive() {
                 let Self { times, stopping, .. } = self;
                 let imprecise = times.iter().filter(|times| !times.is_empty()).any(|times| !stopping.is_precise(times));
-                precise = largest(world, u64::from(imprecise)) == 0;
+                precise = self.tree(wire).largest(Phase::Collective, u64::from(imprecise))? == 0;
+                wire.watch.enter(Phase::Collective, None);
             }
         }
         self.shares.timed += warm.elapsed();
-        Ok((precise, bound))
+        Ok(Ok((precise, bound)))
+    }
+
+    fn tree<'w>(&self, wire: &'w Wire) -> Tree<'w> {
+        Tree { wire, me: self.me, ranks: self.ranks }
+    }
+
+    /// How many more exchanges there are before all ask again whether to stop, or why to stop now. The root says it, from
+    /// what the exchanges before have taken; anybody may want to stop. Collective.
+    fn grant(&self, wire: &Wire, spent: f64, exchanges: usize) -> Result<Result<usize, Stop>, MpiError> {
+        let one = spent.max(1e-9) / exchanges.max(1) as f64;
+        let more = if self.me == ROOT { (LOOK_UP_EVERY / one) as u64 } else { 0 };
+        let own = (u64::from(Stop::code(self.request.wish())) << 32) | more.clamp(1, u64::from(u32::MAX));
+        let agreed = self.tree(wire).largest(Phase::Agreement, own)?;
+        wire.watch.enter(Phase::Collective, None);
+        let more = (agreed & u64::from(u32::MAX)) as usize;
+        Ok(Stop::from_code((agreed >> 32) as u8).map_or(Ok(more), Err))
     }
 
     /// Exchanges that do not count, until there were enough of them and they have lasted long enough: the first rank's
@@ -304,6 +345,7 @@ impl Ensemble {
             if verify {
                 if root.is_none_or(|root| root == me) { payload(me).fill(data) } else { data.fill(0) }
             }
+            arrivals.clear(sources(root, ranks));
             mode.before(wire, length)?;
             let mut agreed = None;
             match (mode.meeting(), root) {
@@ -312,16 +354,18 @@ impl Ensemble {
                 (Meeting::Barrier, _) => wire.barrier()?,
             }
             let mut message = Message { me, root, data: &mut *data, began: 0.0 };
+            arrivals.begin(sources(root, ranks));
             mode.exchange(wire, &mut message, arrivals)?;
+            arrivals.end();
             if let Some(start) = agreed {
                 let late = message.began - start;
                 skews.push(late);
                 if root != Some(me) {
-                    sources(root, ranks).for_each(|source| arrivals[source] += late);
+                    sources(root, ranks).for_each(|source| arrivals.set(source, arrivals.get(source) + late));
                 }
             }
             for (times, source) in times.iter_mut().zip(sources(root, ranks)) {
-                times.push(arrivals[source]);
+                times.push(arrivals.get(source));
             }
             if verify {
                 for (place, source) in sources(root, ranks).enumerate() {

@@ -5,135 +5,157 @@ use std::ops::Range;
 
 use mpi::{
     topology::SimpleCommunicator,
-    traits::{Communicator, Destination, Root, Source},
+    traits::{Communicator, Root},
 };
 use netmatrix::{
     measure::{Cells, Suspect, worst_of},
-    record::{Cell, State},
+    record::{Cell, Phase, State},
     stats::Summary,
-    units::Hosts,
+    units::{Hosts, Rank},
 };
 
-use super::ROOT;
+use super::{
+    ROOT,
+    ffi::{MpiError, Tag},
+    tree::Tree,
+};
 
-/// Numbers in which a cell travels.
-const WIDTH: usize = 9;
+/// From the owner of a row, or of bytes, to the root.
+const OWN: Tag = 43;
+/// How many bytes there are.
+const LENGTH: Tag = 44;
+/// Lists of suspects.
+const SUSPECTS: Tag = 45;
 
-fn pack(cell: &Cell, numbers: &mut Vec<f64>) {
+/// Bytes in which a cell travels: nine numbers.
+const WIDTH: usize = 9 * NUMBER;
+const NUMBER: usize = size_of::<f64>();
+
+fn pack(cell: &Cell, bytes: &mut Vec<u8>) {
     let Summary { min, average, median, max, deviation } = cell.summary;
     let state = f64::from(cell.state.id());
     let (samples, damaged) = (f64::from(cell.samples), f64::from(cell.damaged));
     let clock_bound = cell.clock_bound.unwrap_or(f64::NAN);
-    numbers.extend_from_slice(&[min, average, median, max, deviation, samples, state, damaged, clock_bound]);
+    let numbers = [min, average, median, max, deviation, samples, state, damaged, clock_bound];
+    numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
 }
 
-fn unpack(numbers: &[f64]) -> Cell {
-    let summary =
-        Summary { min: numbers[0], average: numbers[1], median: numbers[2], max: numbers[3], deviation: numbers[4] };
-    let state = State::from_id(numbers[6] as i8).expect("a rank of the same program packed this");
-    let clock_bound = (!numbers[8].is_nan()).then_some(numbers[8]);
-    Cell { summary, samples: numbers[5] as u32, state, damaged: numbers[7] as u32, clock_bound }
+fn number(bytes: &[u8], place: usize) -> f64 {
+    let mut number = [0; NUMBER];
+    number.copy_from_slice(&bytes[NUMBER * place..NUMBER * (place + 1)]);
+    f64::from_le_bytes(number)
+}
+
+fn unpack(bytes: &[u8]) -> Cell {
+    let [min, average, median, max, deviation, samples, state, damaged, clock_bound] =
+        std::array::from_fn(|place| number(bytes, place));
+    let summary = Summary { min, average, median, max, deviation };
+    let state = State::from_id(state as i8).expect("a rank of the same program packed this");
+    let clock_bound = (!clock_bound.is_nan()).then_some(clock_bound);
+    Cell { summary, samples: samples as u32, state, damaged: damaged as u32, clock_bound }
 }
 
 /// The given lines of all ranks' cells: `block` becomes `[row][destination]` at the root, or `[line][source]` where most
 /// pairs are left out; empty elsewhere. Collective.
-pub(super) fn rows(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) {
+pub(super) fn rows(tree: Tree<'_>, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), MpiError> {
     block.clear();
     if cells.is_sampled() {
-        of_partners(world, cells, rows, block);
+        of_partners(tree, cells, rows, block)
     } else if cells.owns_rows() {
-        whole_rows(world, cells, rows, block)
+        whole_rows(tree, cells, rows, block)
     } else {
-        from_columns(world, cells, rows, block)
+        from_columns(tree, cells, rows, block)
     }
 }
 
 /// Every rank has a cell of every line, and says whose row it belongs to.
-fn of_partners(world: &SimpleCommunicator, cells: &Cells, lines: Range<usize>, block: &mut Vec<Cell>) {
-    const NUMBERS: usize = WIDTH + 1;
+fn of_partners(tree: Tree<'_>, cells: &Cells, lines: Range<usize>, block: &mut Vec<Cell>) -> Result<(), MpiError> {
+    const WITH_SOURCE: usize = NUMBER + WIDTH;
     let ranks = cells.ranks();
-    let piece = NUMBERS * lines.len();
-    let mut own = Vec::with_capacity(piece);
+    let mut own = Vec::with_capacity(WITH_SOURCE * lines.len());
     for line in lines.clone() {
         let (source, cell) = cells.in_line(line);
-        own.push(source.map_or(f64::NAN, |source| source as f64));
+        own.extend(source.map_or(f64::NAN, |source| source as f64).to_le_bytes());
         pack(cell, &mut own);
     }
-    let root = world.process_at_rank(ROOT as i32);
-    if world.rank() as usize != ROOT {
-        root.gather_into(&own[..]);
-        return;
+    let all = tree.gather(&own)?;
+    if tree.me == ROOT {
+        block.resize(lines.len() * ranks, Cell::missing(State::NotScheduled));
     }
-    let mut all = vec![0.0_f64; piece * ranks];
-    root.gather_into_root(&own[..], &mut all[..]);
-    block.resize(lines.len() * ranks, Cell::missing(State::NotScheduled));
-    for (place, numbers) in all.chunks_exact(NUMBERS).enumerate().filter(|(_, numbers)| !numbers[0].is_nan()) {
-        block[place % lines.len() * ranks + numbers[0] as usize] = unpack(&numbers[1..]);
+    for (place, bytes) in all.chunks_exact(WITH_SOURCE).enumerate().filter(|(_, bytes)| !number(bytes, 0).is_nan()) {
+        block[place % lines.len() * ranks + number(bytes, 0) as usize] = unpack(&bytes[NUMBER..]);
     }
+    Ok(())
 }
 
 /// Every row has an owner, who sends it as it is.
-fn whole_rows(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) {
-    let ranks = cells.ranks();
-    let me = world.rank() as usize;
-    let mut numbers = Vec::new();
+fn whole_rows(tree: Tree<'_>, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), MpiError> {
+    let mut bytes = Vec::new();
     for row in rows {
-        if me == row {
-            numbers.clear();
-            cells.all().iter().for_each(|cell| pack(cell, &mut numbers));
-            if me != ROOT {
-                world.process_at_rank(ROOT as i32).send(&numbers[..]);
-            }
-        } else if me == ROOT {
-            numbers.resize(WIDTH * ranks, 0.0);
-            world.process_at_rank(row as i32).receive_into(&mut numbers[..]);
+        if tree.me == row {
+            bytes.clear();
+            cells.all().iter().for_each(|cell| pack(cell, &mut bytes));
         }
-        if me == ROOT {
-            block.extend(numbers.chunks_exact(WIDTH).map(unpack));
+        to_root(tree, row, &mut bytes, WIDTH * cells.ranks())?;
+        if tree.me == ROOT {
+            block.extend(bytes.chunks_exact(WIDTH).map(unpack));
         }
     }
+    Ok(())
+}
+
+/// One rank's bytes, of which the root knows the number.
+fn to_root(tree: Tree<'_>, owner: Rank, bytes: &mut Vec<u8>, length: usize) -> Result<(), MpiError> {
+    if owner == ROOT {
+        return Ok(());
+    }
+    if tree.me == owner {
+        tree.wire.watch.queue(Phase::Gathering, None);
+        tree.wire.send(bytes, ROOT, OWN)?;
+    } else if tree.me == ROOT {
+        bytes.resize(length, 0);
+        tree.wire.watch.queue(Phase::Gathering, Some(owner));
+        tree.wire.receive(bytes, owner, OWN)?;
+    }
+    tree.wire.watch.rest();
+    Ok(())
 }
 
 /// Every rank has a piece of every row: its column.
-fn from_columns(world: &SimpleCommunicator, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) {
+fn from_columns(tree: Tree<'_>, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), MpiError> {
     let ranks = cells.ranks();
     let piece = WIDTH * rows.len();
     let mut own = Vec::with_capacity(piece);
     cells.all()[rows.clone()].iter().for_each(|cell| pack(cell, &mut own));
-    let root = world.process_at_rank(ROOT as i32);
-    if world.rank() as usize != ROOT {
-        root.gather_into(&own[..]);
-        return;
+    let all = tree.gather(&own)?;
+    if tree.me == ROOT {
+        for row in 0..rows.len() {
+            block.extend((0..ranks).map(|destination| unpack(&all[destination * piece + row * WIDTH..][..WIDTH])));
+        }
     }
-    let mut all = vec![0.0; piece * ranks];
-    root.gather_into_root(&own[..], &mut all[..]);
-    for row in 0..rows.len() {
-        block.extend((0..ranks).map(|destination| unpack(&all[destination * piece + row * WIDTH..][..WIDTH])));
-    }
+    Ok(())
 }
 
-/// Bytes of all ranks, one rank after the other, at the root. Collective. How many they are goes ahead of them: to ask MPI
-/// takes a matched probe, which the simulator has not got.
-pub(super) fn bytes(world: &SimpleCommunicator, own: &[u8], each: &mut dyn FnMut(&[u8])) {
-    if world.rank() as usize != ROOT {
-        let root = world.process_at_rank(ROOT as i32);
-        root.send(&(own.len() as u64));
-        root.send(own);
-        return;
+/// Bytes of all ranks, one rank after the other, at the root. Collective. How many they are goes ahead of them.
+pub(super) fn bytes(tree: Tree<'_>, own: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), MpiError> {
+    let mut bytes = own.to_vec();
+    if tree.me != ROOT {
+        tree.wire.watch.queue(Phase::Gathering, None);
+        tree.wire.send(&(own.len() as u64).to_le_bytes(), ROOT, LENGTH)?;
+        return to_root(tree, tree.me, &mut bytes, own.len());
     }
     each(own);
-    let mut theirs = Vec::new();
-    for rank in (0..world.size()).filter(|rank| *rank as usize != ROOT) {
-        let process = world.process_at_rank(rank);
-        let mut length = 0u64;
-        process.receive_into(&mut length);
-        theirs.resize(length as usize, 0);
-        process.receive_into(&mut theirs[..]);
-        each(&theirs);
+    for rank in (0..tree.ranks).filter(|rank| *rank != ROOT) {
+        let mut length = [0; 8];
+        tree.wire.watch.queue(Phase::Gathering, Some(rank));
+        tree.wire.receive(&mut length, rank, LENGTH)?;
+        to_root(tree, rank, &mut bytes, u64::from_le_bytes(length) as usize)?;
+        each(&bytes);
     }
+    Ok(())
 }
 
-/// The root's bytes, on all ranks. Collective.
+/// The root's bytes, on all ranks, before there is a [`Tree`]. Collective.
 pub fn spread(world: &SimpleCommunicator, bytes: &mut Vec<u8>) {
     let root = world.process_at_rank(ROOT as i32);
     let mut length = bytes.len() as u64;
@@ -146,44 +168,57 @@ pub fn spread(world: &SimpleCommunicator, bytes: &mut Vec<u8>) {
 
 /// The worst of all ranks' suspects, on all of them: lists are merged up a binary tree, so that nobody holds more than
 /// two of them. Collective.
-pub(super) fn worst(world: &SimpleCommunicator, hosts: &Hosts, mut own: Vec<Suspect>, most: usize) -> Vec<Suspect> {
-    let (me, ranks) = (world.rank() as usize, world.size() as usize);
-    let mut numbers = vec![f64::NAN; 3 * most];
+pub(super) fn worst(
+    tree: Tree<'_>,
+    hosts: &Hosts,
+    mut own: Vec<Suspect>,
+    most: usize,
+) -> Result<Vec<Suspect>, MpiError> {
+    let Tree { wire, me, ranks } = tree;
+    let mut bytes = vec![0; SUSPECT * most];
     let mut distance = 1;
     while distance < ranks {
         if me % (2 * distance) == distance {
-            pack_suspects(&own, &mut numbers);
-            world.process_at_rank((me - distance) as i32).send(&numbers[..]);
+            pack_suspects(&own, &mut bytes);
+            wire.watch.queue(Phase::Agreement, None);
+            wire.send(&bytes, me - distance, SUSPECTS)?;
             break;
         }
         if me + distance < ranks {
-            world.process_at_rank((me + distance) as i32).receive_into(&mut numbers[..]);
-            own.extend(suspects_in(&numbers));
+            wire.watch.queue(Phase::Agreement, Some(me + distance));
+            wire.receive(&mut bytes, me + distance, SUSPECTS)?;
+            own.extend(suspects_in(&bytes));
             own = worst_of(own, most, hosts);
         }
         distance *= 2;
     }
     if me == ROOT {
-        pack_suspects(&own, &mut numbers);
+        pack_suspects(&own, &mut bytes);
     }
-    world.process_at_rank(ROOT as i32).broadcast_into(&mut numbers[..]);
-    suspects_in(&numbers).collect()
+    tree.down(Phase::Agreement, &mut bytes)?;
+    Ok(suspects_in(&bytes).collect())
 }
+
+/// Bytes in which a suspect travels.
+const SUSPECT: usize = 3 * NUMBER;
 
 /// Lists travel at their full length, NaN in the place of suspects that are not there: whoever receives one need not
 /// ask first how long it is.
-fn pack_suspects(suspects: &[Suspect], numbers: &mut [f64]) {
-    numbers.fill(f64::NAN);
-    for (place, suspect) in numbers.chunks_exact_mut(3).zip(suspects) {
-        place.copy_from_slice(&[suspect.source as f64, suspect.destination as f64, suspect.weight]);
+fn pack_suspects(suspects: &[Suspect], bytes: &mut [u8]) {
+    let places = bytes.chunks_exact_mut(SUSPECT).enumerate();
+    for (number, place) in places {
+        let numbers = suspects
+            .get(number)
+            .map_or([f64::NAN; 3], |suspect| [suspect.source as f64, suspect.destination as f64, suspect.weight]);
+        place.chunks_exact_mut(NUMBER).zip(numbers).for_each(|(to, number)| to.copy_from_slice(&number.to_le_bytes()));
     }
 }
 
-fn suspects_in(numbers: &[f64]) -> impl Iterator<Item = Suspect> {
-    numbers.chunks_exact(3).filter(|numbers| !numbers[0].is_nan()).map(|numbers| Suspect {
-        source: numbers[0] as usize,
-        destination: numbers[1] as usize,
-        weight: numbers[2],
+fn suspects_in(bytes: &[u8]) -> impl Iterator<Item = Suspect> {
+    bytes.chunks_exact(SUSPECT).filter(|bytes| !number(bytes, 0).is_nan()).map(|bytes| Suspect {
+        source: number(bytes, 0) as usize,
+        destination: number(bytes, 1) as usize,
+        weight: number(bytes, 2),
     })
 }
 
@@ -193,11 +228,11 @@ mod tests {
 
     #[test]
     fn a_cell_survives_its_numbers() {
-        let mut numbers = Vec::new();
+        let mut bytes = Vec::new();
         let cell = Cell::measured(Summary::of(&mut [1.0, 2.0, 4.0]), 3, State::Damaged);
         let cell = Cell { damaged: 2, clock_bound: Some(1e-6), ..cell };
-        pack(&cell, &mut numbers);
-        assert_eq!((numbers.len(), unpack(&numbers)), (WIDTH, cell));
+        pack(&cell, &mut bytes);
+        assert_eq!((bytes.len(), unpack(&bytes)), (WIDTH, cell));
     }
 
     #[test]
@@ -206,8 +241,8 @@ mod tests {
             Suspect { source: 3, destination: 1, weight: 1.5 },
             Suspect { source: 0, destination: 2, weight: f64::INFINITY },
         ];
-        let mut numbers = [0.0; 9];
-        pack_suspects(&suspects, &mut numbers);
-        assert_eq!(suspects_in(&numbers).collect::<Vec<_>>(), suspects);
+        let mut bytes = [0; 3 * SUSPECT];
+        pack_suspects(&suspects, &mut bytes);
+        assert_eq!(suspects_in(&bytes).collect::<Vec<_>>(), suspects);
     }
 }

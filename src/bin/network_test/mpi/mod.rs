@@ -23,9 +23,11 @@ mod payload;
 mod put;
 mod sampler;
 mod send_recv_and_recv_send;
+mod traffic;
+mod tree;
 mod turn;
 
-use std::{mem, ops::Range, time::Duration};
+use std::{ops::Range, time::Duration};
 
 use mpi::{
     collective::SystemOperation,
@@ -42,13 +44,10 @@ use netmatrix::{
 use crate::watchdog::Watchdog;
 
 use self::{
-    buffer::Buffer,
     clock::Clock,
-    collective::{Collective, Ensemble},
-    ffi::{MpiError, Window, Wire},
-    noise::NoiseMaker,
-    pair::Exchange,
-    sampler::Sampler,
+    ffi::{MpiError, Wire},
+    traffic::{Traffic, TrafficError},
+    tree::Tree,
 };
 
 #[allow(unused_imports, reason = "only the library that a simulator loads has its main from there")]
@@ -61,90 +60,6 @@ const HOST_NAME: usize = 100;
 
 /// The rank that gathers and writes.
 pub const ROOT: Rank = 0;
-
-/// What is exchanged in a run, and what that needs for as long as the run lasts.
-enum Traffic {
-    Pairs { exchange: Box<dyn Exchange>, sampler: Box<Sampler>, noise: NoiseMaker },
-    Collective { exchange: Box<dyn Collective>, ensemble: Box<Ensemble> },
-}
-
-/// Memory that is not there, or a call that failed.
-enum TrafficError {
-    Memory(u64),
-    Mpi(MpiError),
-}
-
-impl From<u64> for TrafficError {
-    fn from(bytes: u64) -> Self {
-        Self::Memory(bytes)
-    }
-}
-
-impl From<MpiError> for TrafficError {
-    fn from(error: MpiError) -> Self {
-        Self::Mpi(error)
-    }
-}
-
-impl Traffic {
-    /// The list of modes: what each exchanges. Collective.
-    fn of(
-        plan: &Plan,
-        wire: &Wire,
-        me: Rank,
-        damage: bool,
-        clock_step: f64,
-        request: &StopRequest,
-    ) -> Result<Self, TrafficError> {
-        let longest = plan.config.longest().0 as usize;
-        let window = || -> Result<Window, TrafficError> {
-            let hint = "Open MPI 4 over TCP needs OMPI_MCA_osc=pt2pt in the environment";
-            let memory = Buffer::touched(longest, 0x33)?;
-            wire.watch.queue(Phase::Window, None);
-            let window = Window::over(wire, memory);
-            wire.watch.rest();
-            Ok(window.map_err(|error| MpiError { text: format!("{} ({hint})", error.text), ..error })?)
-        };
-        let exchange: Box<dyn Exchange> = match plan.mode {
-            Mode::OneToOne | Mode::NoiseBlocking => Box::new(one_to_one::OneToOne),
-            Mode::AsyncOneToOne | Mode::Noise => Box::new(async_one_to_one::AsyncOneToOne),
-            Mode::SendRecvAndRecvSend => Box::new(send_recv_and_recv_send::RoundTrip),
-            Mode::Put => Box::new(put::Put(window()?)),
-            Mode::Get => Box::new(get::Get(window()?)),
-            Mode::AllToAll => {
-                let exchange = all_to_all::AllToAll::new(plan.ranks(), longest)?;
-                let ensemble = Box::new(Ensemble::new(plan, me, damage)?);
-                return Ok(Self::Collective { exchange: Box::new(exchange), ensemble });
-            }
-            Mode::Bcast => {
-                let ensemble = Box::new(Ensemble::new(plan, me, damage)?);
-                return Ok(Self::Collective { exchange: Box::new(bcast::Bcast), ensemble });
-            }
-        };
-        let noise = NoiseMaker::new(plan)?;
-        Ok(Self::Pairs { exchange, sampler: Box::new(Sampler::new(plan, damage, clock_step, request.clone())?), noise })
-    }
-
-    fn shares(&self) -> Shares {
-        match self {
-            Self::Pairs { sampler, .. } => sampler.shares(),
-            Self::Collective { ensemble, .. } => ensemble.shares(),
-        }
-    }
-
-    /// Gives back what lasts for a run, but no memory to which a failed exchange may still write. Collective.
-    fn close(self) -> Result<(), MpiError> {
-        match self {
-            Self::Pairs { exchange, sampler, .. } => {
-                if sampler.has_failed() {
-                    mem::forget(sampler);
-                }
-                exchange.close()
-            }
-            Self::Collective { .. } => Ok(()),
-        }
-    }
-}
 
 /// Host names of all ranks. Collective.
 pub fn hosts(world: &SimpleCommunicator) -> Hosts {
@@ -204,10 +119,8 @@ pub struct MpiFabric<'w> {
     silent: bool,
     /// Smallest step of all ranks' clocks, in seconds.
     clock_step: f64,
-    /// Why all skip exchanges.
+    /// Why this rank skips exchanges: others may have still to learn it.
     stopped: Option<Stop>,
-    /// Why this rank has given up a pair, which the others have still to learn.
-    wish: Option<Stop>,
     /// Number of probes so far, which tells their handshakes apart.
     probes: usize,
     /// First round of the part at hand that was not, or not wholly, carried out.
@@ -252,7 +165,6 @@ impl<'w> MpiFabric<'w> {
             silent: false,
             clock_step: clock_step(world),
             stopped: None,
-            wish: None,
             probes: 0,
             skipped: None,
             run: None,
@@ -328,19 +240,13 @@ impl<'w> MpiFabric<'w> {
         }
     }
 
-    fn all_agree(&self, own: Option<Stop>) -> Option<Stop> {
-        self.wire.watch.queue(Phase::Agreement, None);
-        let stop = Stop::from_code(largest(self.world, u64::from(Stop::code(own))) as u8);
-        self.wire.watch.rest();
-        stop
+    fn tree(&self) -> Tree<'_> {
+        Tree { wire: &self.wire, me: self.me, ranks: self.world.size() as usize }
     }
 
     /// Returns when all have come here. Collective.
     fn barrier(&self) -> Result<(), FabricError> {
-        self.wire.watch.queue(Phase::Barrier, None);
-        let met = self.wire.barrier().map_err(|error| self.fatal(error));
-        self.wire.watch.rest();
-        met
+        self.tree().largest(Phase::Barrier, 0).map(drop).map_err(|error| self.fatal(error))
     }
 }
 
@@ -391,7 +297,6 @@ impl Fabric for MpiFabric<'_> {
 
     fn begin_length(&mut self, plan: &Plan, length_index: usize) -> Result<(), FabricError> {
         self.stopped = None;
-        self.wish = None;
         self.skipped = None;
         let run = self.run.as_mut().expect("prepare comes before begin_length");
         run.length_index = length_index;
@@ -408,6 +313,10 @@ impl Fabric for MpiFabric<'_> {
         self.barrier()
     }
 
+    fn seconds(&self) -> f64 {
+        mpi::time()
+    }
+
     fn begin_part(&mut self, rounds: Range<usize>) {
         self.skipped = None;
         if let Some(run) = &mut self.run {
@@ -422,25 +331,17 @@ impl Fabric for MpiFabric<'_> {
     }
 
     fn finished(&mut self) -> Result<usize, FabricError> {
-        self.wire.watch.queue(Phase::Agreement, None);
         let skipped = self.skipped.map_or(u64::MAX, |round| round as u64);
-        let finished = !largest(self.world, !skipped);
-        self.wire.watch.rest();
+        let finished = !self.tree().largest(Phase::Agreement, !skipped).map_err(|error| self.fatal(error))?;
         Ok(usize::try_from(finished).unwrap_or(usize::MAX))
     }
 
     fn collect(&mut self, own: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), FabricError> {
-        self.wire.watch.queue(Phase::Gathering, None);
-        gather::bytes(self.world, own, each);
-        self.wire.watch.rest();
-        Ok(())
+        gather::bytes(self.tree(), own, each).map_err(|error| self.fatal(error))
     }
 
     fn spread(&mut self, bytes: &mut Vec<u8>) -> Result<(), FabricError> {
-        self.wire.watch.queue(Phase::Gathering, None);
-        gather::spread(self.world, bytes);
-        self.wire.watch.rest();
-        Ok(())
+        self.tree().spread(bytes).map_err(|error| self.fatal(error))
     }
 
     fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
@@ -511,28 +412,21 @@ impl Fabric for MpiFabric<'_> {
 
     fn worst(&mut self, own: Vec<Suspect>, most: usize) -> Result<Vec<Suspect>, FabricError> {
         let hosts = &self.run.as_ref().expect("prepare comes before worst").plan.hosts;
-        self.wire.watch.queue(Phase::Agreement, None);
-        let worst = gather::worst(self.world, hosts, own, most);
-        self.wire.watch.rest();
-        Ok(worst)
+        gather::worst(self.tree(), hosts, own, most).map_err(|error| self.fatal(error))
     }
 
     fn stopped(&self) -> Option<Stop> {
-        self.stopped.max(self.wish)
+        self.stopped
     }
 
     fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
-        self.wire.watch.queue(Phase::Agreement, None);
-        let agreed = largest(self.world, (u64::from(Stop::code(own)) << 56) | number);
-        self.wire.watch.rest();
+        let own = (u64::from(Stop::code(own)) << 56) | number;
+        let agreed = self.tree().largest(Phase::Agreement, own).map_err(|error| self.fatal(error))?;
         Ok((Stop::from_code((agreed >> 56) as u8), agreed & ((1 << 56) - 1)))
     }
 
     fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
-        self.wire.watch.queue(Phase::Gathering, None);
-        gather::rows(self.world, cells, rows, block);
-        self.wire.watch.rest();
-        Ok(())
+        gather::rows(self.tree(), cells, rows, block).map_err(|error| self.fatal(error))
     }
 
     fn shares(&mut self) -> Result<Shares, FabricError> {
@@ -546,6 +440,7 @@ impl Fabric for MpiFabric<'_> {
     fn finish(&mut self) -> Result<(), FabricError> {
         let Some(run) = self.run.take() else { return Ok(()) };
         self.wire.watch.queue(Phase::Window, None);
+        self.wire.watch.arrivals(None);
         let closed = run.traffic.close().map_err(|error| self.fatal(error));
         self.wire.watch.mode(None);
         self.wire.watch.rest();

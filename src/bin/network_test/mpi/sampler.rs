@@ -1,19 +1,23 @@
 //! Takes the samples of a pair at one length: warm-up, zero-byte exchanges, batches of samples, statistics.
 //!
 //! In: an [`Exchange`] and the other rank. Out: cells, kept by the rank whose clock measured them. All buffers are made
-//! and touched before the run. The two ranks of a pair take the same steps without telling each other, except that
-//! with adaptive stopping the rank that measures says after each batch whether that was enough.
+//! and touched before the run. The two ranks of a pair take the same steps; what they have to say to each other is in
+//! `words`, and what they know of each other's clock in `stamps`.
 
-use std::time::{Duration, Instant};
+mod stamps;
+mod words;
+
+use std::time::Instant;
 
 use netmatrix::{
-    measure::{Cells, ClockModel, Shares, Stop, StopRequest, Stopping, WarmUp},
+    measure::{Cells, Shares, Stop, StopRequest, Stopping, WarmUp},
     plan::{Mode, Pair, Plan, Side, Timing},
     record::{Cell, Phase, State},
-    stats::{Summary, median},
+    stats::Summary,
     units::{Bytes, Rank},
 };
 
+use self::stamps::{BEFORE_STAMPS, Moment};
 use super::{
     buffer::{Buffer, touched},
     clock::Clock,
@@ -22,30 +26,13 @@ use super::{
     payload::Payload,
 };
 
-/// Whether a batch was the last.
-const ENOUGH: Tag = 18;
 /// Both are ready for a checked exchange, or done with it.
 const CHECKED: Tag = 19;
-/// When messages were sent, on synchronised clocks.
-const STAMPS: Tag = 20;
-/// How many more exchanges the warm-up has.
-const WARM: Tag = 30;
-/// What an empty exchange takes.
-const EMPTY: Tag = 31;
-
-/// Numbers that travel before the stamps: the bound of the clock, when it held, by how much the clock was ahead.
-const BEFORE_STAMPS: usize = 3;
-
-/// How many exchanges are still to be made before the next word, or why there will be none.
-const GRANT: Tag = 40;
 
 /// Exchanges and bytes between two notes for the watchdog, at most: an exchange that takes a sixteenth of the timeout is
 /// as good as stuck. Both ranks of a pair know the number from the length.
 const PORTION: usize = 16;
 const PORTION_BYTES: usize = 1 << 16;
-
-/// How often one of a pair looks whether it is to stop, roughly.
-const LOOK_UP_EVERY: Duration = Duration::from_millis(250);
 
 /// Exchanges of a probe.
 const PROBES: usize = 5;
@@ -95,13 +82,6 @@ pub(super) struct Sampler {
 struct Announcement {
     way: f64,
     error: f64,
-}
-
-/// When a cell was measured: what both clocks read, and by how much they were thought to be ahead of common time.
-#[derive(Clone, Copy, Debug)]
-struct Moment {
-    own: (f64, f64),
-    other: (f64, f64),
 }
 
 /// A cell whose median is shorter than this many steps of the clock is known to worse than a hundredth.
@@ -192,6 +172,7 @@ impl Sampler {
             (false, false) => &[Role::Timed, Role::Answering],
         };
         self.announcement = None;
+        let two = roles.len() == 2;
         for (number, &role) in roles.iter().enumerate() {
             wire.watch.enter(Phase::Exchange, Some(other));
             let outcome = self.direction(&way(role), exchange, number == 0);
@@ -206,6 +187,10 @@ impl Sampler {
                     Side::Source => cells.set(me, other, cell),
                     Side::Destination => cells.set(other, me, cell),
                 }
+            }
+            if two && number == 0 {
+                wire.watch.enter(Phase::Exchange, Some(other));
+                self.failed |= self.hand_over(&way(role)).is_err();
             }
         }
         None
@@ -262,7 +247,7 @@ impl Sampler {
         if is_first && let Some(mut rule) = self.baseline.take() {
             let known = self.measure_announcement(way, exchange, &mut rule);
             self.baseline = Some(rule);
-            self.announcement = Some(known?);
+            self.announcement = known?;
         }
         self.times.clear();
         let findings = self.samples(way, exchange, self.announcement.unwrap_or_default())?;
@@ -272,64 +257,6 @@ impl Sampler {
             self.shares.timed += warm.elapsed();
         }
         Ok(findings)
-    }
-
-    /// Exchanges that do not count. In the first direction of a pair they last as long as was asked for: the lower rank
-    /// looks at its clock and says how many more there are.
-    fn warm_up(&mut self, way: &Way<'_>, exchange: &mut dyn Exchange, is_first: bool) -> Result<(), MpiError> {
-        let begin = mpi::time();
-        let mut done = 0;
-        let mut next = self.warmup.first();
-        while next > 0 {
-            self.exchanges(way, exchange, way.length, next)?;
-            done += next;
-            if !is_first || !self.warmup.has_time() {
-                break;
-            }
-            let mut number = (self.warmup.next(done, mpi::time() - begin) as u32).to_le_bytes();
-            if way.me < way.other {
-                way.wire.send(&number, way.other, WARM)?;
-            } else {
-                way.wire.receive(&mut number, way.other, WARM)?;
-            }
-            next = u32::from_le_bytes(number) as usize;
-        }
-        Ok(())
-    }
-
-    /// What an announcement takes: half of an empty exchange of the pair. Where both ranks measure, each has its own,
-    /// else the one that does says it to the other.
-    fn measure_announcement(
-        &mut self,
-        way: &Way<'_>,
-        exchange: &mut dyn Exchange,
-        rule: &mut Stopping,
-    ) -> Result<Announcement, MpiError> {
-        self.times.clear();
-        let mut done = 0;
-        let mut precise = false;
-        while !precise && rule.next_batch(done) > 0 {
-            let batch = rule.next_batch(done);
-            self.more_exchanges(way, exchange, 0, batch)?;
-            done += batch;
-            if rule.is_adaptive() {
-                precise = self.enough(way, rule.is_precise(&self.times))?;
-            }
-        }
-        let error = rule.error(&self.times) / 2.0;
-        let own = Announcement { way: median(&mut self.times) / 2.0, error };
-        let mut bytes = [0; 16];
-        match way.role {
-            Role::Both => return Ok(own),
-            Role::Timed => {
-                bytes[..8].copy_from_slice(&own.way.to_le_bytes());
-                bytes[8..].copy_from_slice(&own.error.to_le_bytes());
-                way.wire.send(&bytes, way.other, EMPTY)?;
-            }
-            Role::Answering => way.wire.receive(&mut bytes, way.other, EMPTY)?,
-        }
-        let number = |from: usize| f64::from_le_bytes(bytes[from..from + 8].try_into().expect("8 bytes"));
-        Ok(Announcement { way: number(0), error: number(8) })
     }
 
     /// `count` exchanges; `self.times` holds their times and nothing else afterwards.
@@ -373,7 +300,7 @@ impl Sampler {
     ) -> Result<Findings, MpiError> {
         let mut findings = Findings::default();
         let mut done = 0;
-        let (mut granted, mut since) = (portion(way.length), (Instant::now(), 0));
+        let (mut granted, mut since) = (portion(way.length), (mpi::time(), 0));
         loop {
             let batch = self.stopping.next_batch(done);
             if batch == 0 || findings.precise {
@@ -382,8 +309,8 @@ impl Sampler {
             let end = done + batch;
             while done < end {
                 if granted == 0 {
-                    match self.grant(way, since.0.elapsed(), done - since.1)? {
-                        Ok(more) => (granted, since) = (more, (Instant::now(), done)),
+                    match self.grant(way, mpi::time() - since.0, done - since.1)? {
+                        Ok(more) => (granted, since) = (more, (mpi::time(), done)),
                         Err(stop) => return Ok(Findings { stopped: Some(stop), ..findings }),
                     }
                 }
@@ -430,23 +357,6 @@ impl Sampler {
         Ok(())
     }
 
-    /// How many more exchanges there are before the next word, or why the pair is given up. The lower rank decides, from
-    /// what the exchanges before have taken; nothing is exchanged in pairs that are done before.
-    fn grant(&self, way: &Way<'_>, spent: Duration, exchanges: usize) -> Result<Result<usize, Stop>, MpiError> {
-        let mut word = [0; 5];
-        if way.me < way.other {
-            let one = spent.as_secs_f64().max(1e-9) / exchanges.max(1) as f64;
-            let more = (LOOK_UP_EVERY.as_secs_f64() / one) as u32;
-            word[0] = Stop::code(self.request.wish());
-            word[1..].copy_from_slice(&more.max(1).to_le_bytes());
-            way.wire.send(&word, way.other, GRANT)?;
-        } else {
-            way.wire.receive(&mut word, way.other, GRANT)?;
-        }
-        let more = u32::from_le_bytes([word[1], word[2], word[3], word[4]]);
-        Ok(Stop::from_code(word[0]).map_or(Ok(more as usize), Err))
-    }
-
     fn batch(&mut self, way: &Way<'_>, exchange: &mut dyn Exchange, count: usize) -> Result<(), MpiError> {
         let Self { out, into, times, starts, .. } = self;
         let (out, into) = (&out[..way.length], &mut into[..way.length]);
@@ -487,64 +397,6 @@ impl Sampler {
             Sender::Me => mine,
         };
         Ok(way.role == Role::Answering || arrived.is(&self.into[..length]))
-    }
-
-    /// Whether the rank that measures (both, in symmetric modes) has seen enough; `precise`: whether this one has.
-    fn enough(&self, way: &Way<'_>, precise: bool) -> Result<bool, MpiError> {
-        let (mine, mut others) = ([u8::from(precise)], [1]);
-        match way.role {
-            Role::Timed => way.wire.send(&mine, way.other, ENOUGH)?,
-            Role::Answering => way.wire.receive(&mut others, way.other, ENOUGH)?,
-            Role::Both => way.wire.shift(&mine, way.other, &mut others, way.other, ENOUGH)?,
-        }
-        Ok((precise || way.role == Role::Answering) && others[0] == 1)
-    }
-
-    /// Takes what the ranks have learned of all clocks, `[rank]`, since this rank's cells of a length were measured into
-    /// account: they were measured with what was known then.
-    pub(super) fn look_back(&mut self, clocks: &[ClockModel], me: Rank, cells: &mut Cells) {
-        for (other, moment) in self.moments.iter_mut().enumerate() {
-            let Some(Moment { own, other: others }) = moment.take() else { continue };
-            let Some(&(mut cell)) = cells.get(other, me) else { continue };
-            let moved = |rank: Rank, (at, offset): (f64, f64)| clocks[rank].offset(at) - offset;
-            let later = moved(other, others) - moved(me, own);
-            let Summary { min, average, median, max, .. } = &mut cell.summary;
-            [min, average, median, max].into_iter().for_each(|time| *time += later);
-            cell.clock_bound = Some(clocks[me].bound(own.0) + clocks[other].bound(others.0));
-            cells.set(other, me, cell);
-        }
-    }
-
-    /// Tells the other rank when this one's messages started, and turns the ends of those that came (from `first` on in
-    /// `self.times`) into times. Returns the bound of the error that the clocks bring in, in seconds.
-    fn settle_clocks(&mut self, way: &Way<'_>, first: usize, count: usize) -> Result<f64, MpiError> {
-        let size = 8 * (count + BEFORE_STAMPS);
-        let now = mpi::time();
-        let own = (now, way.clock.offset(now));
-        let known = [way.clock.bound_at(now), own.0, own.1];
-        let (mine, others) = self.stamps.split_at_mut(size);
-        let others = &mut others[..size];
-        let global = self.starts.iter().map(|start| way.clock.global(*start));
-        for (bytes, number) in mine.chunks_exact_mut(8).zip(known.into_iter().chain(global)) {
-            bytes.copy_from_slice(&number.to_le_bytes());
-        }
-        match way.role {
-            Role::Timed => way.wire.receive(others, way.other, STAMPS)?,
-            Role::Answering => way.wire.send(mine, way.other, STAMPS)?,
-            Role::Both => way.wire.shift(mine, way.other, others, way.other, STAMPS)?,
-        }
-        if way.role == Role::Answering {
-            return Ok(f64::NAN);
-        }
-        let mut numbers = others.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes")));
-        let mut known = || numbers.next().expect("what is known of the clock comes first");
-        let bound = known() + way.clock.bound_at(now);
-        let other = (known(), known());
-        self.moments[way.other] = Some(Moment { own, other });
-        for (time, start) in self.times[first..].iter_mut().zip(numbers) {
-            *time = way.clock.global(*time) - start;
-        }
-        Ok(bound)
     }
 }
 

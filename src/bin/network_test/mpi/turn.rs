@@ -1,22 +1,20 @@
 //! When a pair may begin.
 //!
 //! With one pair at a time, a token of one byte passes from the leader of a pair to the leader of the next, and a
-//! leader wakes its partner: nobody else hears of it. With disjoint pairs all ranks agree before each round whether to
-//! go on, which is a barrier at the same time. The byte is the reason to stop, if there is one. A token begins anew with
-//! every part of a length: between two parts all ranks agree on how to go on.
+//! leader wakes its partner: nobody else hears of it. The byte is the reason to stop, if there is one. With disjoint
+//! pairs a rank begins as soon as its own pair before is done, and that of any other rank of its host; who wants to stop
+//! says so in the handshake of its next pair. Between two parts of a length, which take about a second, all ranks agree
+//! on how to go on; a token begins anew with every part.
 //!
 //! A partner or a noise rank that does not answer in time costs the pair's cells, not the run: the leader shakes hands
 //! with each of them three ways (go, ready, start or not), so that all know whether the pair is measured. Pairs that are
 //! known to be stuck are left out on both sides without a word.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Duration};
 
 use netmatrix::{
     measure::{Cells, Stop},
-    plan::{Pair, Round},
+    plan::{Pair, Round, Schedule},
     record::{Cell, Phase, State},
     units::{Bytes, Rank},
 };
@@ -31,6 +29,8 @@ use super::{
 const TOKEN: Tag = 1;
 /// Leader to partner and noise ranks: our turn has come.
 const GO: Tag = 2;
+/// From the rank of a host whose pair is done to the one whose pair is next.
+const HOST: Tag = 46;
 /// Leader to partner and noise ranks: now, or never.
 const START: Tag = 3;
 /// Partner and noise ranks to leader: here I am. The number of the turn is added, so that an answer that comes after
@@ -38,20 +38,35 @@ const START: Tag = 3;
 const READY: Tag = 1 << 14;
 const TURNS: usize = 1 << 14;
 
-/// What came of a handshake, and the byte that says so.
+/// What came of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Met {
-    /// Somebody has not answered in time.
-    GivenUp = 0,
     /// All are there.
-    Go = 1,
-    /// The leader was asked to stop meanwhile.
-    Stopped = 2,
+    Go,
+    /// Somebody has not answered in time.
+    GivenUp,
+    /// The leader has a reason to stop.
+    Stopped(Stop),
 }
 
+/// Added to the number of a reason to stop in the byte that says what came of a handshake.
+const STOPPED: u8 = 2;
+
 impl Met {
+    fn byte(self) -> u8 {
+        match self {
+            Self::GivenUp => 0,
+            Self::Go => 1,
+            Self::Stopped(stop) => STOPPED + Stop::code(Some(stop)),
+        }
+    }
+
     fn from_byte(byte: u8) -> Self {
-        [Self::Go, Self::Stopped].into_iter().find(|met| *met as u8 == byte).unwrap_or(Self::GivenUp)
+        match (byte, byte.checked_sub(STOPPED).and_then(Stop::from_code)) {
+            (1, _) => Self::Go,
+            (_, Some(stop)) => Self::Stopped(stop),
+            _ => Self::GivenUp,
+        }
     }
 }
 
@@ -123,7 +138,6 @@ impl MpiFabric<'_> {
         } else {
             self.lead_exchanges(pair, ring, round.index(), length, cells)?;
         }
-        self.note(self.wish);
         if self.stopped.is_some() {
             self.skip_from(round.index() + 1);
         }
@@ -155,14 +169,14 @@ impl MpiFabric<'_> {
             self.skip_from(turn);
             return Ok(());
         }
-        match self.invite(ring, self.ready(turn))? {
+        match self.invite(ring, self.ready(turn), self.limit(turn))? {
             Met::Go => {
                 wait_until_noisy(&self.wire, ring)?;
                 self.measure_pair(pair, turn, length, cells)?;
                 hush(&self.wire, ring)
             }
             met => {
-                self.wire.send(&[met as u8], pair.partner, START)?;
+                self.wire.send(&[met.byte()], pair.partner, START)?;
                 self.leave_out(met, pair, turn, cells);
                 Ok(())
             }
@@ -171,15 +185,71 @@ impl MpiFabric<'_> {
 
     /// Takes part in a round of disjoint pairs, if all agree to go on.
     pub(super) fn meet(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), MpiError> {
-        self.agree_to_go_on();
-        if self.stopped.is_some() {
-            self.skip_from(round.index());
+        let Some(pair) = round.pair_of(self.me) else { return Ok(()) };
+        self.take_host(round)?;
+        self.measure_pair(pair, round.index(), length, cells)?;
+        self.pass_host_on(pair, round)
+    }
+
+    /// A host takes part in one pair at a time: waits until the pair of another rank of this host that comes before
+    /// this one is done.
+    fn take_host(&mut self, round: &Round<'_>) -> Result<(), MpiError> {
+        let run = self.run.as_ref().expect("prepare comes before run");
+        let first = run.part.start;
+        let before = std::iter::successors(round.previous(), Round::previous)
+            .take_while(|round| round.index() >= first)
+            .find_map(|round| self.last_of_host(&round));
+        match before.filter(|before| *before != self.me) {
+            None => Ok(()),
+            Some(before) => {
+                self.wire.watch.queue(Phase::Token, Some(before));
+                self.wire.receive(&mut [], before, HOST)
+            }
+        }
+    }
+
+    /// Lets the ranks of this host go on that come next.
+    fn pass_host_on(&mut self, pair: Pair, round: &Round<'_>) -> Result<(), MpiError> {
+        if self.last_of_host(round) != Some(self.me) {
             return Ok(());
         }
-        match round.pair_of(self.me) {
-            Some(pair) => self.measure_pair(pair, round.index(), length, cells),
-            None => Ok(()),
+        debug_assert!(pair.other(self.me).is_some(), "only who measures has the host");
+        let run = self.run.as_ref().expect("prepare comes before run");
+        let end = run.part.end;
+        let next = std::iter::successors(round.next(), Round::next)
+            .take_while(|round| round.index() < end)
+            .map(|round| self.of_host(&round))
+            .find(|ranks| !ranks.is_empty())
+            .unwrap_or_default();
+        self.wire.watch.queue(Phase::Token, None);
+        let sent = next.into_iter().filter(|next| *next != self.me);
+        sent.into_iter().try_for_each(|next| self.wire.send(&[], next, HOST))?;
+        self.wire.watch.rest();
+        Ok(())
+    }
+
+    /// The ranks of this host that are in a pair of the round: one, or two of the same pair.
+    fn of_host(&self, round: &Round<'_>) -> Vec<Rank> {
+        let hosts = &self.run.as_ref().expect("prepare comes before run").plan.hosts;
+        let own = hosts.ranks_of(hosts.host_of(self.me));
+        if let [_] = own {
+            return round.pair_of(self.me).map(|_| self.me).into_iter().collect();
         }
+        own.iter().copied().filter(|rank| round.pair_of(*rank).is_some()).collect()
+    }
+
+    /// The one of them that is done last.
+    fn last_of_host(&self, round: &Round<'_>) -> Option<Rank> {
+        match self.of_host(round)[..] {
+            [] => None,
+            [only] => Some(only),
+            [first, ..] => round.pair_of(first).map(|pair| pair.leader),
+        }
+    }
+
+    /// Why this rank does not begin any more.
+    fn stops(&self) -> Option<Stop> {
+        self.stopped.max(self.request.wish())
     }
 
     fn note(&mut self, stop: Option<Stop>) {
@@ -193,8 +263,8 @@ impl MpiFabric<'_> {
 
     /// A pair that is not measured: because somebody has not come in time, or because the run stops.
     fn leave_out(&mut self, met: Met, pair: Pair, turn: usize, cells: &mut Cells) {
-        if met == Met::Stopped {
-            self.wish = self.wish.max(self.request.wish());
+        if let Met::Stopped(stop) = met {
+            self.note(Some(stop));
             self.skip_from(turn);
         } else {
             time_out(pair, cells);
@@ -223,7 +293,7 @@ impl MpiFabric<'_> {
         let ready = self.ready(turn);
         self.wire.watch.round(turn);
         let met = if pair.leader == self.me {
-            self.invite(&[pair.partner], ready)?
+            self.invite(&[pair.partner], ready, self.limit(turn))?
         } else {
             self.accept(pair.leader, ready)?
         };
@@ -238,7 +308,7 @@ impl MpiFabric<'_> {
             }
         };
         if stop.is_some() {
-            self.wish = self.wish.max(stop);
+            self.note(stop);
             self.skip_from(turn);
         }
         self.wire.watch.rest();
@@ -249,7 +319,7 @@ impl MpiFabric<'_> {
     pub(super) fn meet_for_probe(&self, pair: Pair) -> Result<bool, MpiError> {
         let ready = READY + (TURNS - 1 - self.probes % TURNS) as Tag;
         let met = if pair.leader == self.me {
-            self.invite(&[pair.partner], ready)?
+            self.invite(&[pair.partner], ready, self.watchdog.handshake().as_secs_f64())?
         } else {
             self.accept(pair.leader, ready)?
         };
@@ -263,28 +333,36 @@ impl MpiFabric<'_> {
     }
 
     /// The leader's part of a handshake: whether all the others have answered in time, which they learn from it.
-    fn invite(&self, others: &[Rank], ready: Tag) -> Result<Met, MpiError> {
-        let (start, limit) = (Instant::now(), self.watchdog.handshake());
-        let mut met = Met::Go;
+    fn invite(&self, others: &[Rank], ready: Tag, limit: f64) -> Result<Met, MpiError> {
+        let start = mpi::time();
+        let mut met = self.stops().map_or(Met::Go, Met::Stopped);
         for other in others {
             self.wire.watch.enter_bounded(Phase::Handshake, Some(*other));
-            let go_on = || start.elapsed() < limit && self.request.wish().is_none();
+            let go_on = || mpi::time() - start < limit && self.stops().is_none();
             if !self.wire.receive_while(*other, ready, go_on)? {
-                met = if self.request.wish().is_some() { Met::Stopped } else { Met::GivenUp };
+                met = self.stops().map_or(Met::GivenUp, Met::Stopped);
                 if met == Met::GivenUp {
-                    self.watchdog.skip(*other, start.elapsed());
+                    self.watchdog.skip(*other, Duration::from_secs_f64((mpi::time() - start).max(0.0)));
                 }
             }
         }
-        others.iter().try_for_each(|other| self.wire.send(&[met as u8], *other, START))?;
+        others.iter().try_for_each(|other| self.wire.send(&[met.byte()], *other, START))?;
         Ok(met)
+    }
+
+    /// How long a leader waits for answers in this turn, in seconds. Twice as long where others may still be in an earlier
+    /// round of the same part, and wait there for somebody else.
+    fn limit(&self, turn: usize) -> f64 {
+        let run = self.run.as_ref().expect("prepare comes before run");
+        let is_alone = run.plan.schedule() == Schedule::Isolated || turn <= run.part.start || turn >= run.turns;
+        self.watchdog.handshake().as_secs_f64() * if is_alone { 1.0 } else { 2.0 }
     }
 
     /// The others' part of a handshake: whether the leader is still there, and has found everybody.
     fn accept(&self, leader: Rank, ready: Tag) -> Result<Met, MpiError> {
         if self.silent {
             self.wire.watch.rest();
-            thread::sleep(self.watchdog.handshake() + Duration::from_secs(1));
+            thread::sleep(2 * self.watchdog.handshake() + Duration::from_secs(1));
         }
         self.wire.watch.enter_bounded(Phase::Handshake, Some(leader));
         self.wire.send(&[], leader, ready)?;
@@ -293,7 +371,7 @@ impl MpiFabric<'_> {
         Ok(Met::from_byte(start[0]))
     }
 
-    /// Takes part in a collective round, if all agree to go on.
+    /// Takes part in a collective round, unless all have agreed in an earlier one to stop.
     pub(super) fn gather_round(
         &mut self,
         root: Option<Rank>,
@@ -301,7 +379,6 @@ impl MpiFabric<'_> {
         length: Bytes,
         cells: &mut Cells,
     ) -> Result<(), MpiError> {
-        self.agree_to_go_on();
         if self.stopped.is_some() {
             self.skip_from(round);
             return Ok(());
@@ -313,20 +390,17 @@ impl MpiFabric<'_> {
             return Ok(());
         }
         self.wire.watch.round(round);
-        self.wire.watch.enter(Phase::Collective, root.filter(|root| *root != self.me));
+        self.wire.watch.enter(Phase::Collective, None);
+        let mut stop = None;
         if let Traffic::Collective { exchange, ensemble } = &mut run.traffic {
-            ensemble.round(self.world, &self.wire, &run.clock, exchange.as_mut(), root, length, cells)?;
+            stop = ensemble.round(&self.wire, &run.clock, exchange.as_mut(), root, length, cells)?;
         }
         self.wire.watch.rest();
-        Ok(())
-    }
-
-    /// Notes whether anybody wants to stop. Collective, until somebody does.
-    fn agree_to_go_on(&mut self) {
-        if self.stopped.is_none() {
-            let stop = self.all_agree(self.wish.max(self.request.wish()));
+        if stop.is_some() {
             self.note(stop);
+            self.skip_from(round);
         }
+        Ok(())
     }
 }
 

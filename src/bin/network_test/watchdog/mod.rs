@@ -16,6 +16,7 @@
 //! MPI libraries intercept. It wakes up often enough to be exact to a twentieth of the timeout, and costs some
 //! microseconds each time, on any core. A process that was suspended has not waited: time is counted in steps.
 
+mod arrivals;
 mod page;
 mod roll;
 
@@ -35,11 +36,12 @@ use netmatrix::{
     units::{Hosts, Rank},
 };
 
-use self::{page::Kind, roll::Seen};
 pub use self::{
+    arrivals::Arrivals,
     page::{Noted, Watch},
     roll::Roll,
 };
+use self::{page::Kind, roll::Seen};
 
 /// Time in which a run ends once it was asked to. Slurm kills 30 s (its KillWait) after it has asked.
 const GRACE: Duration = Duration::from_secs(10);
@@ -95,10 +97,18 @@ impl Limits {
         let silent = seen.map(|seen| seen.silent(self.timeout)).unwrap_or_default();
         let looked = waited >= 2 * self.look;
         let allowed = self.timeout + noted.slack;
-        let other_is_silent = looked && noted.other.is_some_and(|other| silent.contains(&other));
+        let other_is_silent = looked && noted.others.iter().any(|other| silent.contains(other));
         let in_vain = match kind {
-            Kind::Direct => waited >= allowed || other_is_silent,
-            Kind::Bounded => waited >= 2 * self.handshake() + noted.slack || other_is_silent,
+            Kind::Direct => {
+                // Somebody seems to be silent: a moment later it is known who.
+                let settles = silent.is_empty() && seen.is_some_and(|seen| !seen.silent(2 * self.look).is_empty());
+                waited >= allowed + if settles { 4 * self.look } else { Duration::ZERO } || other_is_silent
+            }
+            Kind::Bounded => {
+                let quiet = seen.map_or(Duration::ZERO, Seen::quiet).min(waited);
+                let nobody_moves = quiet >= self.handshake() + 2 * self.look + noted.slack;
+                waited >= 3 * self.handshake() + noted.slack || other_is_silent || nobody_moves
+            }
             Kind::Queue => seen.is_some_and(|seen| {
                 let quiet = seen.quiet().min(waited);
                 !seen.silent(self.sure()).is_empty()
@@ -173,7 +183,7 @@ impl Watchdog {
 
     /// Says that a pair is given up because the other rank did not answer, while the run goes on.
     pub fn skip(&self, other: Rank, waited: Duration) {
-        let noted = Noted { other: Some(other), ..self.0.watch.noted() };
+        let noted = Noted { others: vec![other], ..self.0.watch.noted() };
         self.0.say(&noted, Phase::Handshake, waited, &[], WaitOutcome::Skipped);
     }
 }
@@ -257,12 +267,14 @@ impl Shared {
         let known = self.known();
         let name = |rank: Rank| known.hosts.as_ref().map_or_else(String::new, |hosts| hosts.name_of(rank).to_owned());
         let named = |ranks: &[Rank]| ranks.iter().map(|rank| (*rank, name(*rank))).collect::<Vec<_>>();
+        let own = |other: &&Rank| **other != self.me;
+        let others: Vec<Rank> = noted.others.iter().filter(own).copied().collect();
         let wait = Wait {
             time: now(),
             rank: self.me,
             host: name(self.me),
             phase,
-            waits_for: named(noted.other.as_slice()),
+            waits_for: named(&others),
             silent: named(silent),
             mode: noted.mode,
             length: noted.length,
@@ -340,7 +352,8 @@ mod tests {
     }
 
     fn noted(kind: Kind, other: Option<Rank>) -> Noted {
-        Noted { wait: Some((Phase::Exchange, kind)), other, ..Watch::default().noted() }
+        let others = other.into_iter().collect();
+        Noted { wait: Some((Phase::Exchange, kind)), others, ..Watch::default().noted() }
     }
 
     /// What is seen after so many looks of a second each, in which the ranks do as `moves` and `beats` say.
@@ -372,6 +385,10 @@ mod tests {
             seen(12, |rank, look| if rank == 2 { 1 } else { look + 1 }, |rank, look| if rank < 2 { look } else { 1 });
         assert_eq!(limits().in_vain(&noted(Kind::Direct, Some(2)), 2 * SECOND, Some(&frozen)), Some(vec![2]));
         assert_eq!(limits().in_vain(&noted(Kind::Bounded, Some(2)), 2 * SECOND, Some(&frozen)), Some(vec![2]));
+        // A rank that is about to count as silent is waited for, so that it can be named.
+        let still = seen(5, |rank, look| if rank == 2 { 1 } else { look + 1 }, |_, _| 1);
+        assert_eq!(limits().in_vain(&noted(Kind::Direct, None), 10 * SECOND, Some(&still)), None);
+        assert_eq!(limits().in_vain(&noted(Kind::Direct, None), 14 * SECOND, Some(&still)), Some(vec![]));
         // Others still work: who needs nothing of it yet goes on.
         assert_eq!(limits().in_vain(&noted(Kind::Direct, Some(1)), 2 * SECOND, Some(&frozen)), None);
         assert_eq!(limits().in_vain(&noted(Kind::Queue, Some(1)), 99 * SECOND, Some(&frozen)), None);

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -16,6 +16,8 @@ use netmatrix::{
     record::Phase,
     units::{Bytes, Rank},
 };
+
+use super::arrivals::Arrivals;
 
 /// A number that is not there.
 const NONE: u64 = u64::MAX;
@@ -47,6 +49,8 @@ struct Page {
     sample: AtomicU64,
     /// What a message of this length may take besides, milliseconds.
     slack: AtomicU64,
+    /// What has come in the exchange of many that is under way.
+    arrivals: Mutex<Option<Arrivals>>,
 }
 
 /// The two ends of a page.
@@ -66,19 +70,20 @@ impl Default for Watch {
             round: none(),
             sample: none(),
             slack: AtomicU64::new(0),
+            arrivals: Mutex::new(None),
         }))
     }
 }
 
 /// What the watchdog has read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Noted {
     /// Changes with every entry.
     pub moves: u64,
     /// In what the rank waits, and how; `None`: it works by itself.
     pub wait: Option<(Phase, Kind)>,
-    /// For whom, if it knows.
-    pub other: Option<Rank>,
+    /// For whom, as far as it knows.
+    pub others: Vec<Rank>,
     /// In which mode.
     pub mode: Option<Mode>,
     /// At which length.
@@ -121,6 +126,11 @@ impl Watch {
     pub fn at(&self, samples: usize) {
         self.0.sample.store(samples as u64, Relaxed);
         self.moved();
+    }
+
+    /// Exchanges of many note here what has come; `None`: no more.
+    pub fn arrivals(&self, arrivals: Option<Arrivals>) {
+        *self.0.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = arrivals;
     }
 
     /// Something has been done.
@@ -166,11 +176,16 @@ impl Watch {
             _ => Kind::Queue,
         };
         let phase = usize::from(page.phase.load(Relaxed)).checked_sub(1).and_then(|place| Phase::ALL.get(place));
+        let missing = || page.arrivals.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Arrivals::missing);
+        let others = match phase {
+            Some(Phase::Collective) => missing().unwrap_or_default(),
+            _ => number(&page.other).map(|rank| rank as Rank).into_iter().collect(),
+        };
         let mode = usize::from(page.mode.load(Relaxed)).checked_sub(1).and_then(|place| Mode::all().nth(place));
         Noted {
             moves: page.moves.load(Relaxed),
             wait: phase.map(|phase| (*phase, kind)),
-            other: number(&page.other).map(|rank| rank as Rank),
+            others,
             mode,
             length: number(&page.length).map(Bytes),
             round: number(&page.round).map(|round| round as usize),
@@ -188,7 +203,7 @@ mod tests {
     fn what_is_noted_is_read() {
         let watch = Watch::default();
         let before = watch.noted();
-        assert_eq!((before.wait, before.other, before.mode, before.length), (None, None, None, None));
+        assert_eq!((before.wait, &before.others[..], before.mode, before.length), (None, &[][..], None, None));
         watch.mode(Some(Mode::Bcast));
         watch.length(Bytes(64), Duration::from_millis(5));
         watch.round(3);
@@ -196,11 +211,17 @@ mod tests {
         watch.at(16);
         let noted = watch.clone().noted();
         assert_eq!(noted.wait, Some((Phase::Exchange, Kind::Direct)));
-        assert_eq!((noted.other, noted.mode, noted.length), (Some(0), Some(Mode::Bcast), Some(Bytes(64))));
+        assert_eq!((&noted.others[..], noted.mode, noted.length), (&[0][..], Some(Mode::Bcast), Some(Bytes(64))));
         assert_eq!((noted.round, noted.sample, noted.slack), (Some(3), Some(16), Duration::from_millis(5)));
         assert_ne!(noted.moves, before.moves);
         watch.queue(Phase::Token, None);
         assert_eq!((watch.noted().wait, watch.noted().sample), (Some((Phase::Token, Kind::Queue)), None));
+        let arrivals = Arrivals::new(4);
+        watch.arrivals(Some(arrivals.clone()));
+        watch.enter(Phase::Collective, None);
+        assert!(watch.noted().others.is_empty());
+        arrivals.begin(2..4);
+        assert_eq!(watch.noted().others, [2, 3]);
         watch.rest();
         assert_eq!(watch.noted().wait, None);
     }
