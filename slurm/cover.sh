@@ -28,6 +28,8 @@ load_modules() {
 nodes='node[001-128]'  # all that are to be covered
 half_block=16          # nodes; a task gets two half-blocks
 at_a_time=4            # tasks
+# Open MPI's mpirun waits for a host that freezes with all its processes until the time of the job is up, though the ranks
+# have reported it and ended. srun does not; see slurm/README.md.
 launcher=mpirun        # or srun
 srun_mpi=pmix          # what `srun --mpi=list` offers for your MPI: pmix for Open MPI, pmi2 for MPICH
 network_test=network_test

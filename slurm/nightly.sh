@@ -29,6 +29,8 @@ load_modules() {
 partition=             # empty: the default partition
 most_nodes=1024        # of the idle nodes this many at most
 start_within=30minutes
+# Open MPI's mpirun waits for a host that freezes with all its processes until the time of the job is up, though the ranks
+# have reported it and ended. srun does not; see slurm/README.md.
 launcher=mpirun        # or srun
 srun_mpi=pmix          # what `srun --mpi=list` offers for your MPI: pmix for Open MPI, pmi2 for MPICH
 network_test=network_test

@@ -193,6 +193,9 @@ fn damaged_payloads_are_seen_counted_and_told() {
         let timed_by_1 = |cell: &usize| cell / 3 == 1 || cell % 3 == 1;
         assert!(damaged.iter().all(timed_by_1), "{mode}: {damaged:?}");
     }
+    // A run that goes on has the finding of the lengths before.
+    let again = job(folder.path(), 3, "-t all -p 1 -n 4 --lengths 1,1K --verify --resume -f x").run();
+    assert_eq!(again.code, Some(1), "{again:?}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ pub struct Config {
     /// End, resumable, after this time. Default: none.
     pub time_limit: Option<Duration>,
     /// How long a partner may take to answer before a pair's cells are given up. Default: 60 s.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Replace existing results. Default: no.
     pub force: bool,
     /// Continue an unfinished run. Default: no.
@@ -177,7 +177,7 @@ impl Default for Config {
             seed: 1,
             verify: false,
             time_limit: None,
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
             force: false,
             resume: false,
         }
@@ -247,7 +247,7 @@ impl Config {
         if self.precision.is_some() && self.iterations < FEWEST_FOR_PRECISION {
             return Err(ConfigError::TooFewForPrecision(self.iterations));
         }
-        if self.patience.is_zero() {
+        if self.timeout.is_zero() {
             return Err(ConfigError::NoTimeout);
         }
         if self.longest() == Bytes(0)
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(error(Config { sample_rounds: Some(0), ..base() }), ConfigError::NoRounds);
         let precision = Some(Precision { percent: 2.0 });
         assert_eq!(error(Config { precision, iterations: 5, ..base() }), ConfigError::TooFewForPrecision(5));
-        assert_eq!(error(Config { patience: Duration::ZERO, ..base() }), ConfigError::NoTimeout);
+        assert_eq!(error(Config { timeout: Duration::ZERO, ..base() }), ConfigError::NoTimeout);
         let empty = Sweep::list(&[Bytes(0)]).unwrap();
         let modes = vec![Mode::OneToOne, Mode::Put];
         assert_eq!(error(Config { sweep: empty, modes, ..base() }), ConfigError::NothingTravels(Mode::Put));

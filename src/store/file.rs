@@ -1,7 +1,7 @@
 //! One NetCDF file, opened for reading and found whole.
 //!
 //! In: a path. Out: its numbers, texts and values, or an error that says what is wrong with the file and what to do.
-//! Nothing here knows whose file it is. What is not finite is missing from here on.
+//! Whose file it is matters only where its end is missing. What is not finite is missing from here on.
 
 use std::{
     fs::File,
@@ -14,6 +14,7 @@ use super::{
     StoreError,
     classic::{Kind, Layout, Place, Value, sound},
     regular,
+    schema::{FORMAT, FORMAT_NAME},
 };
 
 /// An open file and its name.
@@ -24,6 +25,8 @@ pub(super) struct NcFile {
     layout: Layout,
     /// Bytes that it had when it was opened.
     size: u64,
+    /// What is to be said about a file that ends before its last record.
+    cut: Option<String>,
 }
 
 /// Bytes that are read at a time: few enough to stay in the cache until they are numbers.
@@ -33,20 +36,32 @@ const BYTES_AT_A_TIME: usize = 1 << 15;
 pub(super) const MOST_HEADER: u64 = 1 << 26;
 
 impl NcFile {
-    /// Opens a file, and checks that it has all the bytes that it promises.
+    /// Opens a file, and checks that it has all the bytes that it promises. Of ours only whole records count: after a
+    /// crash of the machine their number may be on the disk, and the last of them not.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let mut file = regular::open(path)?;
         let size = file.metadata().map_err(StoreError::io("read", path))?.len();
         check_kind(&mut file, size).map_err(|what| StoreError::unusable(path, what))?;
         file.rewind().map_err(StoreError::io("read", path))?;
         let layout = Layout::read(BufReader::new((&file).take(MOST_HEADER)));
-        let layout = layout.map_err(|what| StoreError::unusable(path, what))?;
+        let mut layout = layout.map_err(|what| StoreError::unusable(path, what))?;
+        let (needed, promised) = (layout.needed(), layout.records.unwrap_or(0));
+        let is_ours = matches!(layout.attribute(FORMAT), Some(Value::Text(format)) if format.starts_with(FORMAT_NAME));
+        if is_ours && size < needed {
+            layout.shorten(size);
+        }
+        let cut = (layout.records.unwrap_or(0) < promised).then(|| {
+            let whole = layout.records.unwrap_or(0);
+            format!(
+                "`{}` is cut off: it has {size} bytes of {needed}, and {whole} of {promised} lengths",
+                path.display()
+            )
+        });
         if size < layout.needed() {
-            let needed = layout.needed();
             let what = format!("is cut off: it has {size} bytes of {needed}; copy it again from where it was made");
             return Err(StoreError::unusable(path, what));
         }
-        Ok(Self { path: path.to_owned(), file, layout, size })
+        Ok(Self { path: path.to_owned(), file, layout, size, cut })
     }
 
     /// A complaint about this file.
@@ -57,6 +72,11 @@ impl NcFile {
     /// A complaint that this file is NetCDF, but neither ours nor network_tests2's.
     pub(super) fn foreign(&self, what: &str) -> StoreError {
         self.unusable(format!("is NetCDF, but no result of network_test or network_tests2: {what}"))
+    }
+
+    /// What is to be said about a file that ends before its last record.
+    pub(super) fn cut(&self) -> Option<&String> {
+        self.cut.as_ref()
     }
 
     /// Bytes of the file.

@@ -220,6 +220,7 @@ impl ResultSet {
     }
 
     fn note_unfinished(&mut self) {
+        self.notices.extend(self.sources.iter().filter_map(|source| source.file.cut().cloned()));
         let shared = self.lengths.len();
         for source in self.sources.iter().filter(|source| source.records > shared) {
             self.notices.push(format!(

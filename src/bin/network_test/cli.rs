@@ -374,7 +374,7 @@ impl Args {
             seed: self.seed,
             verify: self.verify,
             time_limit: self.time_limit,
-            patience: self.timeout.into(),
+            timeout: self.timeout.into(),
             force: self.force,
             resume: self.resume,
         };
@@ -464,7 +464,7 @@ mod tests {
             seed: 9,
             verify: true,
             time_limit: Some(Duration::from_secs(3600)),
-            patience: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
             force: true,
             resume: false,
         };

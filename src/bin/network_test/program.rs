@@ -26,7 +26,7 @@ use netmatrix::{
     exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
     plan::{Config, Plan, operation::OperationConfig},
-    record::{Avoided, Header, Phase, Provenance, Sink},
+    record::{Avoided, Header, Phase, Provenance, Run, Sink, State},
     store::{self, Lock, SetWriter, StoreError},
     units::{Hosts, Seconds},
 };
@@ -82,7 +82,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     end_the_job_on_panic();
     let world = universe.world();
     let (me, ranks) = (world.rank() as usize, world.size() as usize);
-    let watchdog = Watchdog::new(me, ranks, config.patience, &config.prefix, request.clone());
+    let watchdog = Watchdog::new(me, ranks, config.timeout, &config.prefix, request.clone());
     if !crate::SIMULATED
         && let Err(error) = watchdog.start()
     {
@@ -344,6 +344,8 @@ fn measure_into_files(
     };
     watchdog.watch().queue(Phase::Setup, None);
     let (code, first) = (told_by_root(world, code), told_by_root(world, first) as usize);
+    // Of the lengths that are there already: damage is a finding of the whole run.
+    let damaged_before = told_by_root(world, u8::from(root && first > 0 && has_damage(plan)));
     watchdog.watch().rest();
     if code != exit::SUCCESS {
         return code;
@@ -353,7 +355,7 @@ fn measure_into_files(
         if root && !args.quiet {
             print(&format!("{}: all {first} lengths are in {}_*.nc already\n", plan.mode, plan.prefix().display()));
         }
-        return exit::SUCCESS;
+        return if damaged_before > 0 { exit::FINDINGS } else { exit::SUCCESS };
     }
     let mut show = |event: Event<'_>| {
         progress.show(&event);
@@ -364,7 +366,7 @@ fn measure_into_files(
     let sink = writer.as_mut().map(|writer| writer as &mut dyn Sink);
     match measure(plan, fabric, sink, first, request, &mut show) {
         Ok(Outcome { ending: Ending::Stopped(Stop::Output), .. }) => exit::FILES,
-        Ok(Outcome { damaged: 1.., ending }) => {
+        Ok(Outcome { damaged, ending }) if damaged + u64::from(damaged_before) > 0 => {
             if root {
                 print(&format!("network_test: {}: payloads arrived damaged, see the cells marked so\n", plan.mode));
             }
@@ -378,6 +380,17 @@ fn measure_into_files(
         }
         Err(error) => abort(world, &error),
     }
+}
+
+/// Whether payloads of the lengths that are in the files arrived damaged.
+fn has_damage(plan: &Plan) -> bool {
+    let Ok(run) = store::open(&plan.prefix()) else { return false };
+    let ranks = run.ranks();
+    let mut states = vec![State::Measured; ranks];
+    let mut is_damaged = |index: usize, row: usize| {
+        run.read_states(index, row..row + 1, &mut states).is_ok() && states.contains(&State::Damaged)
+    };
+    plan.config.verify && (0..run.lengths().len()).any(|index| (0..ranks).any(|row| is_damaged(index, row)))
 }
 
 /// The root's word, on all ranks. Collective.

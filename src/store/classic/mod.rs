@@ -142,6 +142,13 @@ impl Layout {
         self.records.unwrap_or_else(|| in_records.map(whole).min().unwrap_or(0))
     }
 
+    /// Promises no more records than are whole in a file of `size` bytes.
+    pub(super) fn shorten(&mut self, size: u64) {
+        let promised = self.records.take();
+        let whole = self.records_in(size);
+        self.records = promised.map(|promised| promised.min(whole));
+    }
+
     /// Bytes that a file must have to hold everything that its header promises.
     pub(super) fn needed(&self) -> u64 {
         let end = |place: &Place| match (place.in_records, self.records) {

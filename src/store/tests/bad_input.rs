@@ -22,15 +22,34 @@ fn set() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
 }
 
 #[test]
-fn a_file_that_is_cut_off_anywhere_is_refused() {
+fn a_file_that_is_cut_off_anywhere_is_refused_or_has_its_whole_lengths() {
     let (_folder, prefix, median) = set();
     let whole = fs::read(&median).unwrap();
+    let mut found = [0; 2];
     for end in (0..whole.len()).step_by(61).chain([whole.len() - 1]) {
         fs::write(&median, &whole[..end]).unwrap();
+        if let Ok(set) = store::open(&prefix) {
+            assert!(set.notices()[0].contains("is cut off"), "{:?}", set.notices());
+            assert_ne!(set.matrix(Statistic::Median, 0).is_ok(), set.lengths().is_empty());
+            found[set.lengths().len()] += 1;
+            continue;
+        }
         let error = error(&prefix, &median);
         let reasons = ["cut off", "is empty", "ends in the middle of its header", "is not a NetCDF file"];
         assert!(reasons.iter().any(|reason| error.contains(reason)), "{end} of {} bytes: {error}", whole.len());
     }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
+}
+
+#[test]
+fn a_run_goes_on_behind_the_last_length_that_is_whole() {
+    let (_folder, prefix, median) = set();
+    let header = store::open(&prefix).unwrap().header().clone();
+    let whole = fs::read(&median).unwrap();
+    fs::write(&median, &whole[..whole.len() - 9]).unwrap();
+    let first = store::resume(&prefix, &header).unwrap().1;
+    assert_eq!(first, 1);
+    assert_eq!(store::open(&prefix).unwrap().lengths(), [Bytes(0)]);
 }
 
 #[test]
@@ -108,7 +127,11 @@ fn no_number_in_a_header_takes_memory() {
         move |whole: &[u8]| whole.windows(name.len()).position(|window| window == name).unwrap() + name.len() + more
     };
     // More records; more rows; a longer attribute.
-    assert!(spoilt(&[0x7f, 0xff, 0xff, 0xff], |_| 4).contains("cut off"));
+    let (_folder, prefix, median) = set();
+    let mut whole = fs::read(&median).unwrap();
+    whole[4] = 0x7f;
+    fs::write(&median, &whole).unwrap();
+    assert_eq!(store::open(&prefix).unwrap().lengths(), [Bytes(0), Bytes(64)]);
     let rows = spoilt(&[0x7f, 0xff, 0xff, 0xff], after(b"\0\0\0\x01x\0\0\0", 0));
     assert!(rows.contains("cut off") || rows.contains("ranks"), "{rows}");
     assert!(spoilt(&[0x7f, 0xff, 0xff, 0xff], after(b"\0\0\0\x06format\0\0", 4)).contains("ends in the middle"));
