@@ -16,6 +16,7 @@ mod drawn;
 pub mod groups;
 pub mod merge;
 pub mod model;
+pub mod operations;
 pub mod square;
 pub mod tally;
 pub mod topology;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Table;
 use crate::{
+    analysis::operations::{ChainSweep, Comparison, chain_sweeps, comparisons},
     record::operations::{Measured, Operations},
     units::{Seconds, hostlist, shown},
 };
@@ -18,7 +19,8 @@ pub fn write(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
     for (name, text) in lines(run) {
         writeln!(out, "{name:<10} {}", shown(&text))?;
     }
-    let mut table = Table::new(["operation", "P", "bytes", "median", "bytes", "median", "lengths"]).left(0);
+    let mut table =
+        Table::new(["operation", "P", "bytes", "median", "skew", "bytes", "median", "skew", "lengths"]).left(0);
     for (number, operation) in run.operations.iter().enumerate() {
         let lengths =
             |procs: usize| (0..run.lengths.len()).filter(move |length| run.measured(number, procs, *length).is_there());
@@ -26,14 +28,20 @@ pub fn write(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
         let mut row = vec![operation.to_string(), run.procs[procs].to_string()];
         for length in [lengths(procs).next(), lengths(procs).next_back()].into_iter().flatten() {
             row.push(run.lengths[length].to_string());
-            row.push(Seconds(run.measured(number, procs, length).summary.median).to_string());
+            let measured = run.measured(number, procs, length);
+            row.extend([measured.summary.median, measured.skew].map(|seconds| Seconds(seconds).to_string()));
         }
         row.push(lengths(procs).count().to_string());
         table.push(row);
     }
     if run.cells() > 0 {
-        writeln!(out, "\nthe slowest process, with the most processes, at the shortest and at the longest length")?;
+        let skew = "skew: how far off the common start may be";
+        writeln!(
+            out,
+            "\nthe slowest process, with the most processes, at the shortest and at the longest length; {skew}"
+        )?;
         table.write("  ", out)?;
+        write_choices(run, out)?;
     }
     if !run.probes.is_empty() {
         writeln!(out, "\nprobes, at the shortest and at the longest length")?;
@@ -54,6 +62,36 @@ pub fn write(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nprogram {}: {time} with {} processes", shown(&program.name), program.procs)?;
     }
     Ok(())
+}
+
+/// What the measured operations say about choices, with the most processes.
+fn write_choices(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
+    let sweeps = chain_sweeps(run).into_iter().filter(|sweep| sweep.procs == run.largest());
+    let mut table = Table::new(["chains", "P", "bytes", "k measured", "k* = ceil(sqrt(P-1))", "best k", "t(k*) / min"]);
+    let mut empty = true;
+    for sweep in sweeps {
+        let numbers = [sweep.procs.to_string(), sweep.length.to_string()];
+        let chains = [sweep.measured, sweep.square_root, sweep.best].map(|number| number.to_string());
+        let row = [sweep.algorithm.name().to_owned()].into_iter().chain(numbers).chain(chains);
+        table.push(row.chain([format!("{:.3}", sweep.ratio)]));
+        empty = false;
+    }
+    if !empty {
+        writeln!(out)?;
+        table.left(0).write("  ", out)?;
+    }
+    let comparisons = comparisons(run);
+    if comparisons.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(["operation", "P", "bytes", "speed-up", "time saved", "over"]).left(0).left(5);
+    for Comparison { operation, baseline, procs, length, speed_up } in comparisons {
+        let saved = format!("{:.0} %", 100.0 * (1.0 - 1.0 / speed_up));
+        let numbers = [procs.to_string(), length.to_string(), format!("{speed_up:.2}"), saved];
+        table.push([operation.to_string()].into_iter().chain(numbers).chain([baseline.to_string()]));
+    }
+    table.write("  ", out)
 }
 
 /// Name and text of what is known but the tables.
@@ -124,6 +162,8 @@ pub fn document(run: &Operations) -> impl Serialize {
             .collect(),
         cells: cells.collect(),
         probes: probes.collect(),
+        chain_sweeps: chain_sweeps(run).iter().map(SweepDocument::of).collect(),
+        comparisons: comparisons(run).iter().map(ComparisonDocument::of).collect(),
         programs: run
             .programs
             .iter()
@@ -147,6 +187,8 @@ struct Document {
     provenance: BTreeMap<&'static str, String>,
     cells: Vec<Cell>,
     probes: Vec<ProbeCell>,
+    chain_sweeps: Vec<SweepDocument>,
+    comparisons: Vec<ComparisonDocument>,
     programs: Vec<Cell>,
 }
 
@@ -196,4 +238,38 @@ struct ProbeCell {
     delay: f64,
     median: f64,
     min: f64,
+}
+
+#[derive(Serialize)]
+struct SweepDocument {
+    algorithm: &'static str,
+    procs: usize,
+    length: u64,
+    measured: usize,
+    square_root: usize,
+    best: usize,
+    ratio: f64,
+}
+
+impl SweepDocument {
+    fn of(sweep: &ChainSweep) -> Self {
+        let ChainSweep { algorithm, procs, length, measured, square_root, best, ratio } = *sweep;
+        Self { algorithm: algorithm.name(), procs, length: length.0, measured, square_root, best, ratio }
+    }
+}
+
+#[derive(Serialize)]
+struct ComparisonDocument {
+    operation: String,
+    baseline: String,
+    procs: usize,
+    length: u64,
+    speed_up: f64,
+}
+
+impl ComparisonDocument {
+    fn of(comparison: &Comparison) -> Self {
+        let Comparison { operation, baseline, procs, length, speed_up } = *comparison;
+        Self { operation: operation.to_string(), baseline: baseline.to_string(), procs, length: length.0, speed_up }
+    }
 }

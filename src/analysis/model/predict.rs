@@ -169,16 +169,21 @@ impl Model {
             if others == 0 { 0.0 } else { costs.send + latency + costs.receive + add + (others - 1) as f64 * interval }
         };
         let inside = places.iter().map(inside).fold(0.0, f64::max);
-        let levels = steps::levels(places.len()).len() as f64;
-        let central = (places.len().saturating_sub(2)) as f64;
-        let barrier = match algorithm {
-            Algorithm::BlockReduceDissemination => (levels - 1.0).max(0.0) * message.max(costs.gap) + message,
+        // Of so many hosts, at least two.
+        let barrier = |hosts: usize| match algorithm {
             // All to one, one to all.
-            _ => 2.0 * message + central * (costs.receive.max(costs.gap) + costs.send.max(costs.gap)),
+            Algorithm::BlockReduceCentral => {
+                2.0 * message + (hosts - 2) as f64 * (costs.receive.max(costs.gap) + costs.send.max(costs.gap))
+            }
+            _ => (steps::levels(hosts).len() - 1) as f64 * message.max(costs.gap) + message,
         };
+        // Those that still have a number wait for each other before each level.
+        let levels = steps::levels(places.len());
+        let level = |number: usize| fetch + add + barrier(places.len().div_ceil(1 << number));
         Some(match algorithm {
-            Algorithm::LinearReduce => own + inside + barrier + (places.len() - 1) as f64 * (fetch + add),
-            _ => own + inside + levels * (fetch + add + barrier),
+            _ if levels.is_empty() => own + inside,
+            Algorithm::LinearReduce => own + inside + barrier(places.len()) + (places.len() - 1) as f64 * (fetch + add),
+            _ => own + inside + (0..levels.len()).map(level).sum::<f64>(),
         })
     }
 
@@ -270,9 +275,9 @@ mod tests {
         let members: Vec<usize> = (0..64).collect();
         let time = |text| model(&names).times(operation(text), &members, 16_000).unwrap()[0];
         assert!(time("block_reduce_dissemination") < time("linear_reduce"));
-        // 16 hosts: 4 levels of a fetch (20), an addition (3) and a barrier (40).
+        // 16 hosts: 4 levels of a fetch (20) and an addition (3), barriers of 16, 8, 4 and 2 hosts (40, 30, 20, 10).
         let own = 0.375 * 250.0;
-        assert!((time("block_reduce_dissemination") - own - (13.0 + 2.0 * 5.0) - 4.0 * 63.0).abs() < 1e-9);
+        assert!((time("block_reduce_dissemination") - own - (13.0 + 2.0 * 5.0) - 4.0 * 23.0 - 100.0).abs() < 1e-9);
     }
 
     #[test]

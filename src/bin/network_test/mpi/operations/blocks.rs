@@ -1,6 +1,7 @@
 //! Kulagin's reduction of a distributed array to one number: every process reduces its part, one process of each host
-//! combines those of its host in order, and the hosts' numbers are combined by one-sided reads, in a tree whose levels
-//! are separated by barriers, or by the first host from one host after the other.
+//! combines those of its host in order, and the hosts' numbers are combined by one-sided reads, in a tree or by the first
+//! host from one host after the other. Before each level of the tree the hosts that still have a number wait for each
+//! other, before the linear reduction all hosts do: by a dissemination barrier, or counted by the first host.
 //!
 //! Where all processes are on one host each of them counts as a host.
 
@@ -54,10 +55,13 @@ impl Blocks {
         Ok(f64::from_ne_bytes(bytes))
     }
 
-    /// All hosts wait for all. The first process of a host stands for it.
-    fn wait_for_all(&self, stage: &Stage<'_>, place: usize) -> Result<(), MpiError> {
-        let leader = |place: usize| stage.places[place][0];
-        let places = stage.places.len();
+    /// Hosts 0, `step`, 2 `step`, ... wait for each other. The first process of a host stands for it.
+    fn wait_for_all(&self, stage: &Stage<'_>, place: usize, step: usize) -> Result<(), MpiError> {
+        if !place.is_multiple_of(step) {
+            return Ok(());
+        }
+        let leader = |number: usize| stage.places[number * step][0];
+        let (place, places) = (place / step, stage.places.len().div_ceil(step));
         if self.algorithm == Algorithm::BlockReduceCentral {
             if place > 0 {
                 stage.wire.send(&[], leader(0), COUNT)?;
@@ -97,7 +101,7 @@ impl Carried for Blocks {
             own += received[0];
         }
         self.window.expose(&own.to_ne_bytes())?;
-        self.wait_for_all(stage, place)?;
+        self.wait_for_all(stage, place, 1)?;
         if self.algorithm == Algorithm::LinearReduce {
             if place == 0 {
                 for other in 1..stage.places.len() {
@@ -107,7 +111,7 @@ impl Carried for Blocks {
         } else {
             for (number, level) in self.levels.iter().enumerate() {
                 if number > 0 {
-                    self.wait_for_all(stage, place)?;
+                    self.wait_for_all(stage, place, 1 << number)?;
                 }
                 if let Some((_, second)) = level.iter().find(|(first, _)| *first == place) {
                     own += self.fetch(stage, *second)?;
