@@ -236,3 +236,40 @@ fn programs_and_parameters_are_predicted_without_a_run() {
     let lacking = analyze(&["predict", &example("monday")]);
     assert!(lacking.status.code() == Some(3) && text(&lacking.stderr).contains("--operations"), "{lacking:?}");
 }
+
+#[test]
+fn fits_are_exported_for_other_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("export");
+    let to = target.to_str().unwrap();
+    let exported = analyze(&["fit", &example("monday"), "--export", to]);
+    let said = text(&exported.stderr);
+    assert_eq!(exported.status.code(), Some(0), "{said}");
+    assert!(said.contains("no loggopsim.txt") && said.contains("--operations"), "{said}");
+    let read = |name: &str| std::fs::read_to_string(target.join(name)).unwrap();
+    let platform = read("platform.xml");
+    assert_eq!(platform.matches("<route ").count(), 16 * 16);
+    assert_eq!(read("hosts.txt").lines().count(), 16);
+    // 1 / 11.8 GB/s from 64 KiB on; below, less than half of it.
+    let older = read("simgrid_3.32.cfg");
+    assert!(older.contains("smpi/lat-factor:0:1.000000;65535:") && older.contains(";65535:1.000000"), "{older}");
+    assert!(read("simgrid_3.34.cfg").contains("network/bandwidth-factor:0:0.4"));
+    assert_eq!(analyze(&["fit", &example("monday"), "--export", to]).status.code(), Some(3), "nothing is replaced");
+    let wrong = analyze(&["fit", &example("monday"), "--export", "simgird"]);
+    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("loggopsim"), "{wrong:?}");
+
+    let prefix = folder.path().join("ops");
+    write_operations(&prefix);
+    let kind = |kind| text(&analyze(&["fit", prefix.to_str().unwrap(), "--export", kind]).stdout);
+    // Picoseconds.
+    assert!(
+        kind("loggopsim").contains("LogGOPSim -L 2000000 -o 300000 -g 600000 -G 100 -O 0"),
+        "{}",
+        kind("loggopsim")
+    );
+    let rules = kind("openmpi");
+    let numbers: Vec<&str> =
+        rules.lines().map(|line| line.split('#').next().unwrap().trim()).filter(|line| !line.is_empty()).collect();
+    assert_eq!(&numbers[..4], ["1", "11", "2", "4"], "{rules}");
+    assert!(numbers.iter().all(|line| matches!(line.split(' ').count(), 1 | 4)), "{rules}");
+}

@@ -29,6 +29,8 @@ pub struct Row {
     pub predicted: Option<f64>,
     /// Seconds of the slowest process, median.
     pub measured: Option<f64>,
+    /// How far off the common start may have been, seconds.
+    pub skew: Option<f64>,
     /// Barnat's costs on a ring, a mesh, a hypercube; a reference only.
     pub references: [Option<f64>; 3],
     /// Kurnosov's formula as printed.
@@ -39,6 +41,14 @@ impl Row {
     /// ln(predicted / measured).
     pub fn error(&self) -> Option<f64> {
         Some((self.predicted? / self.measured?).ln()).filter(|error| error.is_finite())
+    }
+
+    /// Whether the start may have been as far off as the prediction is.
+    pub fn may_be_skew(&self) -> bool {
+        let (Some(predicted), Some(measured), Some(skew)) = (self.predicted, self.measured, self.skew) else {
+            return false;
+        };
+        (predicted - measured).abs() <= skew
     }
 
     /// 100 (measured - predicted) / measured, as the papers print it.
@@ -64,6 +74,8 @@ pub struct Errors {
     pub largest: f64,
     /// Median of the percent with their sign.
     pub percent: f64,
+    /// Rows whose start may have been as far off as the prediction is.
+    pub within_skew: usize,
 }
 
 /// What a choice by prediction costs.
@@ -156,7 +168,8 @@ impl Accuracy {
                         continue;
                     }
                     let seconds = Some(measured.summary.median);
-                    let row = Row { measured: seconds, ..predicted_row(model, *operation, members, bytes.0) };
+                    let skew = Some(measured.skew).filter(|skew| skew.is_finite());
+                    let row = Row { measured: seconds, skew, ..predicted_row(model, *operation, members, bytes.0) };
                     let of_relation = relation
                         .as_ref()
                         .filter(|_| operation.algorithm.group() == Group::Relations)
@@ -187,6 +200,7 @@ pub fn predicted_row(model: &Model, operation: Operation, members: &[Rank], leng
         model: if predicted.is_some() { "LogGP" } else { "" },
         predicted,
         measured: None,
+        skew: None,
         references: model.references(operation, members, length),
         printed: printed(model, operation, members, length),
     }
@@ -194,7 +208,7 @@ pub fn predicted_row(model: &Model, operation: Operation, members: &[Rank], leng
 
 /// Kurnosov's formula with the mean overhead.
 fn printed(model: &Model, operation: Operation, members: &[Rank], length: u64) -> Option<f64> {
-    let (costs, latency) = model.costs(members, length)?;
+    let (costs, latency) = model.costs(members, length, false)?;
     let logp = super::reduce::Logp {
         overhead: (costs.send + costs.receive) / 2.0,
         latency: if members.len() > 1 { latency(0, members.len() - 1) } else { 0.0 },
@@ -228,6 +242,7 @@ fn errors(rows: &[Row]) -> Vec<Errors> {
             ninety: quantile(&mut off, 0.9),
             largest: quantile(&mut off, 1.0),
             percent: quantile(&mut percent, 0.5),
+            within_skew: rows().filter(|row| row.may_be_skew()).count(),
         }
     };
     let single = keys.iter().map(|(name, model)| of(name, model, &|row| row.operation == *name));
@@ -327,7 +342,7 @@ fn chains(run: &Operations, model: &Model) -> Vec<ChainChoice> {
 pub fn chain_choice(model: &Model, members: &[Rank], length: u64) -> Option<ChainChoice> {
     let algorithm = Algorithm::ReduceChainsShortFirst;
     let procs = members.len();
-    let (costs, latency) = model.costs(members, length)?;
+    let (costs, latency) = model.costs(members, length, false)?;
     let operation = |count: u32| Operation { algorithm, parameter: count };
     let time = |count: u32| Some(slowest(&model.times(operation(count), members, length)?));
     let (best, least) = best_chains_by(procs, MOST_CHAINS, algorithm, &costs, latency);

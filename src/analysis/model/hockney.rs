@@ -124,7 +124,16 @@ impl Distances {
 
     /// Number of a pair's class.
     pub fn class(&self, source: Rank, destination: Rank) -> usize {
-        let (a, b) = (self.host[source], self.host[destination]);
+        self.class_of_hosts(self.host[source], self.host[destination])
+    }
+
+    /// Number of a host's group; `None` where it is near no group.
+    pub fn group_of(&self, host: usize) -> Option<usize> {
+        self.group[host]
+    }
+
+    /// Number of the class of two hosts.
+    pub fn class_of_hosts(&self, a: usize, b: usize) -> usize {
         match a == b {
             true => 0,
             false if !self.several => 1,

@@ -239,6 +239,40 @@ impl Piecewise {
     }
 }
 
+/// What was measured, and the line through it in pieces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    /// `(length, seconds)`, ascending.
+    pub points: Vec<(u64, f64)>,
+    /// The line.
+    #[serde(flatten)]
+    pub fit: Piecewise,
+}
+
+impl Curve {
+    /// As [`Piecewise::fit`].
+    pub fn fit(points: &[(u64, f64)]) -> Option<Self> {
+        let fit = Piecewise::fit(points)?;
+        let points = points.iter().copied().filter(|(_, seconds)| seconds.is_finite() && *seconds > 0.0).collect();
+        Some(Self { points, fit })
+    }
+
+    /// As [`Piecewise::single`].
+    pub fn single(start: f64, per_byte: f64) -> Self {
+        Self { points: Vec::new(), fit: Piecewise::single(start, per_byte) }
+    }
+
+    /// Seconds at a length, never below 0: straight between two measured ones, beyond them the line's.
+    pub fn at(&self, length: u64) -> f64 {
+        let above = self.points.partition_point(|point| point.0 < length);
+        match (above.checked_sub(1).and_then(|below| self.points.get(below)), self.points.get(above)) {
+            (_, Some((known, seconds))) if *known == length => *seconds,
+            (Some((low, from)), Some((high, to))) => from + (to - from) * (length - low) as f64 / (high - low) as f64,
+            _ => self.fit.at(length),
+        }
+    }
+}
+
 /// The first points of the pieces and, last, the number of points. `until[k]`: sums of the first k points.
 fn best_cuts(until: &[Sums], count: usize) -> Vec<usize> {
     let stride = count.div_ceil(MOST_POINTS).max(1);
@@ -366,6 +400,14 @@ mod tests {
             })
             .count();
         assert!((460..=490).contains(&covered), "{covered} of 500");
+    }
+
+    #[test]
+    fn a_curve_is_what_was_measured_and_beyond_it_the_line() {
+        let curve = Curve::fit(&[(10, 2.0), (20, 3.0), (40, 6.0), (80, f64::NAN)]).unwrap();
+        assert_eq!([curve.at(10), curve.at(15), curve.at(20), curve.at(30)], [2.0, 2.5, 3.0, 4.5]);
+        assert_eq!([curve.at(0), curve.at(50)], [0, 50].map(|length| curve.fit.at(length)));
+        assert_eq!(Curve::single(1.0, 2.0).at(3), 7.0);
     }
 
     #[test]

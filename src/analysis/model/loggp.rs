@@ -15,7 +15,7 @@
 use serde::Serialize;
 
 use super::{
-    line::{Estimate, Piecewise},
+    line::{Curve, Estimate},
     logp::Costs,
 };
 use crate::{
@@ -31,17 +31,19 @@ pub struct LogGp {
     /// Pairs that were probed.
     pub pairs: usize,
     /// t(s): one way, everything in it.
-    pub transit: Piecewise,
+    pub transit: Curve,
     /// o_s(s).
-    pub send: Piecewise,
+    pub send: Curve,
+    /// o_s(s) of a send that is completed later, where it was measured.
+    pub isend: Option<Curve>,
     /// o_r(s).
-    pub receive: Piecewise,
+    pub receive: Curve,
     /// g + (s-1) G.
-    pub gap: Piecewise,
+    pub gap: Curve,
     /// s lambda; `None` where copies took no time.
-    pub copy: Option<Piecewise>,
+    pub copy: Option<Curve>,
     /// s gamma; `None` where additions took no time.
-    pub add: Option<Piecewise>,
+    pub add: Option<Curve>,
     /// The usual numbers.
     pub parameters: Parameters,
 }
@@ -66,6 +68,9 @@ pub struct Parameters {
     /// o by delayed trains, seconds; `None` where they were not measured.
     pub delayed: Option<f64>,
 }
+
+/// Less than this share of a way in the network: the overheads are waiting.
+const WAITING: f64 = 0.1;
 
 /// What a fit of LogGP lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +108,7 @@ impl LogGp {
     fn of(run: &Operations, name: &'static str, is_so: impl Fn(&Probe) -> bool + Copy) -> Result<Self, Missing> {
         let of = |kind: ProbeKind| run.probes.iter().filter(move |p| p.kind == kind && (kind.is_local() || is_so(p)));
         let plain = |kind: ProbeKind| curve(run, of(kind), seconds);
-        let fitted = |points: &[(u64, f64)], what: &str| Piecewise::fit(points).ok_or_else(|| Missing(what.to_owned()));
+        let fitted = |points: &[(u64, f64)], what: &str| Curve::fit(points).ok_or_else(|| Missing(what.to_owned()));
         let single = plain(ProbeKind::Prtt1);
         let empty = single.iter().map(|point| point.1).find(|time| time.is_finite()).unwrap_or(f64::NAN) / 2.0;
         let transit: Vec<_> = single.iter().map(|(length, time)| (*length, time - empty)).collect();
@@ -122,9 +127,11 @@ impl LogGp {
         let send = fitted(&plain(ProbeKind::Send), "time of MPI_Send alone (send)")?;
         let receive = fitted(&plain(ProbeKind::Recv), "time of MPI_Recv alone (recv)")?;
         // Where time passes in communication only, as in simulations, local work takes none.
-        let [copy, add] = [ProbeKind::Copy, ProbeKind::Add].map(|kind| Piecewise::fit(&plain(kind)));
+        let [copy, add, isend] =
+            [ProbeKind::Copy, ProbeKind::Add, ProbeKind::Isend].map(|kind| Curve::fit(&plain(kind)));
         let pairs = of(ProbeKind::Prtt1).count();
-        let mut fit = Self { name, pairs, transit, send, receive, gap, copy, add, parameters: Parameters::NOTHING };
+        let mut fit =
+            Self { name, pairs, transit, send, isend, receive, gap, copy, add, parameters: Parameters::NOTHING };
         fit.parameters = Parameters { delayed, ..fit.usual() };
         Ok(fit)
     }
@@ -133,14 +140,15 @@ impl LogGp {
     pub fn from_parameters(parameters: Parameters) -> Self {
         let Parameters { latency, send, receive, gap, gap_per_byte, copy, add, .. } = parameters;
         let [l, o_s, o_r, g, rate] = [latency, send, receive, gap, gap_per_byte].map(|estimate| estimate.value);
-        let local = |per_byte: Estimate| (per_byte.value > 0.0).then(|| Piecewise::single(0.0, per_byte.value));
+        let local = |per_byte: Estimate| (per_byte.value > 0.0).then(|| Curve::single(0.0, per_byte.value));
         Self {
             name: "given",
             pairs: 0,
-            transit: Piecewise::single(o_s + l + o_r - rate, rate),
-            send: Piecewise::single(o_s, 0.0),
-            receive: Piecewise::single(o_r, 0.0),
-            gap: Piecewise::single(g - rate, rate),
+            transit: Curve::single(o_s + l + o_r - rate, rate),
+            send: Curve::single(o_s, 0.0),
+            isend: None,
+            receive: Curve::single(o_r, 0.0),
+            gap: Curve::single(g - rate, rate),
             copy: local(copy),
             add: local(add),
             parameters,
@@ -148,9 +156,11 @@ impl LogGp {
     }
 
     fn usual(&self) -> Parameters {
-        let first = |fit: &Piecewise| fit.pieces[0].line;
-        let slope = |fit: &Option<Piecewise>| {
-            fit.as_ref().and_then(|fit| fit.pieces.last()).map_or(Estimate::exact(0.0), |piece| piece.line.per_byte)
+        let first = |curve: &Curve| curve.fit.pieces[0].line;
+        let slope = |fit: &Option<Curve>| {
+            let last = fit.as_ref().and_then(|curve| curve.fit.pieces.last()).map(|piece| piece.line.per_byte);
+            // What does not grow with the length takes no time per byte.
+            last.filter(|slope| slope.value > 0.0).unwrap_or(Estimate::exact(0.0))
         };
         let (transit, send, receive, gap) =
             (first(&self.transit), first(&self.send), first(&self.receive), first(&self.gap));
@@ -186,14 +196,26 @@ impl LogGp {
     pub fn costs_within(&self, length: u64, transit: f64) -> (Costs, f64) {
         let receive = self.receive.at(length).min(transit);
         let send = self.send.at(length).min(transit - receive);
-        let local = |fit: &Option<Piecewise>| fit.as_ref().map_or(0.0, |fit| fit.at(length));
+        let local = |fit: &Option<Curve>| fit.as_ref().map_or(0.0, |fit| fit.at(length));
         let (copy, reduce) = (local(&self.copy), local(&self.add));
         (Costs { send, receive, gap: self.gap.at(length), copy, reduce }, transit - receive - send)
     }
 
+    /// Costs where receives are posted before and sends are completed later, so that messages are under way together. What
+    /// leaves nothing for the network is then no overhead but waiting, and messages follow each other at G.
+    pub fn costs_together(&self, length: u64, transit: f64) -> (Costs, f64) {
+        let (costs, latency) = self.costs_within(length, transit);
+        if latency > WAITING * transit {
+            return (costs, latency);
+        }
+        let send = self.isend.as_ref().map_or(0.0, |isend| isend.at(length)).min(transit);
+        let gap = self.parameters.gap_per_byte.value * length as f64;
+        (Costs { send, receive: 0.0, gap, ..costs }, transit - send)
+    }
+
     /// Whether a length is within twice what was probed.
     pub fn reaches(&self, length: u64) -> bool {
-        [&self.transit, &self.send, &self.receive, &self.gap].iter().all(|fit| fit.reaches(length))
+        [&self.transit, &self.send, &self.receive, &self.gap].iter().all(|curve| curve.fit.reaches(length))
     }
 }
 
@@ -350,10 +372,12 @@ pub(super) mod tests {
     #[test]
     fn a_send_that_waits_for_its_receiver_leaves_nothing_for_the_network() {
         let mut fit = LogGp::all(&run()).unwrap().remove(0);
-        fit.send = Piecewise::single(0.0, 1.0);
+        fit.send = Curve::single(0.0, 1.0);
         let (costs, latency) = fit.costs(1 << 20);
         let transit = fit.transit.at(1 << 20);
         assert!(latency == 0.0 && (costs.send + costs.receive - transit).abs() < 1e-12, "{costs:?}");
+        let (together, latency) = fit.costs_together(1 << 20, transit);
+        assert!(together.receive == 0.0 && (latency + together.send - transit).abs() < 1e-12, "{together:?}");
     }
 
     #[test]

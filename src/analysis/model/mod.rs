@@ -17,6 +17,7 @@
 pub mod accuracy;
 pub mod barnat;
 pub mod bsp;
+pub mod export;
 pub mod hockney;
 pub mod line;
 pub mod loggp;

@@ -113,10 +113,11 @@ impl Model {
         self.fit(first, other.copied().unwrap_or(first))
     }
 
-    /// Costs of messages between the members, and of each way what is spent in the network, `(process, process)`.
-    pub fn costs(&self, members: &[Rank], bytes: u64) -> Option<(Costs, impl Fn(usize, usize) -> f64)> {
+    /// Costs of messages between the members (`together`: see [`Schedule::together`]), and of each way what is spent in the network, `(process, process)`.
+    pub fn costs(&self, members: &[Rank], bytes: u64, together: bool) -> Option<(Costs, impl Fn(usize, usize) -> f64)> {
         let fit = self.fit_of(members).filter(|fit| fit.reaches(bytes))?;
-        let (costs, _) = fit.costs(bytes);
+        let transit = fit.transit.at(bytes);
+        let (costs, _) = if together { fit.costs_together(bytes, transit) } else { fit.costs_within(bytes, transit) };
         let latency = move |i: usize, j: usize| {
             let (i, j) = (members[i], members[j]);
             let measured = self.ways.as_ref().and_then(|ways| ways.seconds(i, j, bytes));
@@ -129,7 +130,7 @@ impl Model {
     /// Seconds of every process, `[process]`; `None` for what cannot be predicted.
     pub fn times(&self, operation: Operation, members: &[Rank], length: u64) -> Option<Vec<f64>> {
         if let Some(schedule) = Schedule::of(operation, members.len(), length) {
-            let (costs, latency) = self.costs(members, schedule.bytes)?;
+            let (costs, latency) = self.costs(members, schedule.bytes, schedule.together)?;
             return Some(simulate(&schedule.actions, &costs, latency, GapRule::Separate));
         }
         let whole = match operation.algorithm.group() {
@@ -222,7 +223,7 @@ impl Model {
             _ => return [None; 3],
         };
         let Some(fit) = self.fit_of(members).filter(|fit| fit.reaches(length)) else { return [None; 3] };
-        let line = fit.transit.piece(length).line;
+        let line = fit.transit.fit.piece(length).line;
         let (ts, block) = (line.start.value, line.per_byte.value * length as f64);
         Network::ALL.map(|network| primitive.cost(network, members.len(), ts, block))
     }

@@ -16,6 +16,8 @@ pub struct Schedule {
     pub actions: Vec<Vec<Action>>,
     /// Bytes of each message.
     pub bytes: u64,
+    /// Whether receives are posted before and sends completed later, so that messages are under way together.
+    pub together: bool,
 }
 
 impl Schedule {
@@ -37,7 +39,9 @@ impl Schedule {
         let actions = (0..procs).map(|me| actions(operation, procs, me)).collect();
         // Patterns count in words.
         let bytes = if algorithm.group() == Group::Relations { bytes / 4 * 4 } else { bytes };
-        Some(Self { actions, bytes })
+        let together = matches!(algorithm.group(), Group::Relations)
+            || matches!(algorithm, Algorithm::Shift | Algorithm::AlltoallPairwise);
+        Some(Self { actions, bytes, together })
     }
 }
 

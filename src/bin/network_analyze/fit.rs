@@ -19,6 +19,7 @@ use netmatrix::{
 };
 
 use super::{
+    export::Export,
     failure::{Failure, Outcome},
     input::Input,
     output::{self, Format},
@@ -42,6 +43,11 @@ pub struct Fit {
     /// Draw medians and lines; the name ends in .png or .svg
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+
+    /// Write what other programs need instead: a folder for all, or to standard output simgrid, loggopsim, openmpi or
+    /// hosts
+    #[arg(long, value_name = "DIR|KIND", conflicts_with_all = ["format", "plot", "pairs"])]
+    export: Option<String>,
 
     /// Form of the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -89,6 +95,9 @@ impl Fit {
     pub fn run(self) -> Outcome {
         if self.packet.0 == 0 {
             return Err(Failure::usage("--packet: a packet has at least one byte"));
+        }
+        if let Some(target) = &self.export {
+            return Export { run: &self.run, force: self.force }.run(target);
         }
         let picture = self.plot.as_deref().map(form_of).transpose()?;
         let inputs = [self.run.as_path()];

@@ -9,6 +9,7 @@ mod compare;
 mod convert;
 mod diagnose;
 mod expand;
+mod export;
 mod failure;
 mod fit;
 mod generate;

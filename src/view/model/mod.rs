@@ -1,6 +1,7 @@
 //! Models of communication: fits and predictions as text for people, as JSON for programs, as a picture, and as files for
 //! other programs.
 
+pub mod export;
 pub mod fit;
 pub mod picture;
 pub mod prediction;

@@ -126,7 +126,9 @@ fn write_errors(errors: &[Errors], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "predicted against measured, on lengths and processes that the fit has not seen")?;
     writeln!(out, "off = |ln(predicted / measured)|; typical = median of 100 (measured - predicted) / measured")?;
     let mut table =
-        Table::new(["operation", "model", "cells", "off: median", "90 %", "largest", "typical"]).left(0).left(1);
+        Table::new(["operation", "model", "cells", "off: median", "90 %", "largest", "typical", "within skew"])
+            .left(0)
+            .left(1);
     for error in errors {
         table.push([
             error.operation.clone(),
@@ -136,6 +138,7 @@ fn write_errors(errors: &[Errors], out: &mut dyn Write) -> io::Result<()> {
             plain(error.ninety),
             plain(error.largest),
             percent(Some(error.percent)),
+            format!("{} of {}", error.within_skew, error.rows),
         ]);
     }
     table.write("  ", out)?;
