@@ -14,10 +14,14 @@ use std::{
 use netmatrix::{
     analysis::{cluster, distribution::Distribution, tally::Tally, topology::Topology},
     plan::{Config, Plan, Sweep},
-    record::{BoxError, Cell, Header, MemoryRun, Provenance, Run, State, Statistic},
+    record::{
+        BoxError, Cell, Header, MemoryRun, Provenance, Run, State, Statistic,
+        operations::{Measured, Operations, Probe, ProbeKind, ProgramRun},
+    },
     stats::Summary,
     store,
     units::{Bytes, Hosts, is_hidden},
+    view,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -43,6 +47,7 @@ enum Kind {
     Text,
     Csv,
     Topology,
+    Operations,
 }
 
 /// A sound file.
@@ -75,6 +80,22 @@ fn run(longest: u64) -> MemoryRun {
     run
 }
 
+/// Operations of which some were measured.
+fn operations() -> Operations {
+    let names = ["bcast", "linear_reduce", "block_reduce_central", "reduce_chains_short_first:k=sqrt"];
+    let operations = names.map(|name| name.parse().unwrap()).to_vec();
+    let (hosts, members) = (Hosts::new(["node1", "node2", "node2"]), vec![vec![0, 1], vec![0, 1, 2]]);
+    let lengths = vec![Bytes(8), Bytes(4096)];
+    let mut run = Operations::new(hosts, operations, members, lengths, Default::default(), Provenance::default());
+    let measured = Measured { summary: Summary::of(&mut [1e-6, 2e-6]), samples: 2, damaged: 0, skew: 1e-7 };
+    (0..4).for_each(|number| *run.measured_mut(number, 1, 1) = measured);
+    let (delays, both) = (vec![0.0; 2], vec![measured; 2]);
+    run.probes.push(Probe { kind: ProbeKind::Recv, source: 0, destination: 1, messages: 1, delays, measured: both });
+    let (name, text) = ("a.steps".to_owned(), "processes 2\nstep\n".to_owned());
+    run.programs.push(ProgramRun { name, text, procs: 2, measured, own: vec![1e-6; 2] });
+    run
+}
+
 fn seeds(folder: &Path) -> Vec<Seed> {
     let file = |name, kind, path: PathBuf| Seed { name, kind, bytes: fs::read(path).unwrap() };
     let text = |name, kind, text: &str| Seed { name, kind, bytes: text.as_bytes().to_vec() };
@@ -90,6 +111,8 @@ fn seeds(folder: &Path) -> Vec<Seed> {
     let (archive, order) = cluster::cluster(&run(4096), Statistic::Median, &options, begin).unwrap();
     let mut archived = Vec::new();
     archive.finish(&order, &mut archived).unwrap();
+    let measured = folder.join("ops_operations.nc");
+    store::write_operations(&measured, &operations()).unwrap();
     let theirs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/laptop4");
     vec![
         file("a.nc", Kind::Set, folder.join("small_median.nc")),
@@ -100,6 +123,7 @@ fn seeds(folder: &Path) -> Vec<Seed> {
         Seed { name: "f.nc", kind: Kind::Archive, bytes: archived },
         Seed { name: "g.txt", kind: Kind::Text, bytes: written(store::text::write) },
         Seed { name: "h.csv", kind: Kind::Csv, bytes: written(store::csv::write) },
+        file("k_operations.nc", Kind::Operations, measured),
         text(
             "i.conf",
             Kind::Topology,
@@ -180,6 +204,14 @@ fn read(kind: Kind, path: &Path, bytes: &[u8]) -> Result<(), BoxError> {
         Kind::Archive => everything(&store::open_archive(path)?),
         Kind::Text => everything(&store::text::read(bytes, path)?),
         Kind::Csv => everything(&store::csv::read(bytes, path)?),
+        Kind::Operations => {
+            let run = store::read_operations(path)?;
+            let mut shown = Vec::new();
+            view::operations::write(&run, &mut shown)?;
+            let shown = String::from_utf8(shown)?;
+            assert!(!shown.contains(|char| char != '\n' && is_hidden(char)), "a name: {shown:?}");
+            Ok(())
+        }
         Kind::Topology => {
             let text = String::from_utf8_lossy(bytes);
             let topology = Topology::read(&text, &Hosts::new(["node1", "node2", "node3"]))?;
