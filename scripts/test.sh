@@ -195,7 +195,7 @@ else
     check "MPI jobs, Open MPI" test_programs "${jobs[@]}"
     check "network_analyze is free of MPI" free_of_mpi
     check "MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast "${features[@]}" --test mpi --test launcher
-    check "simulated cluster" test_programs --test simgrid
+    check "simulated cluster" test_programs --test simgrid --test predict
     check "virtual hosts" test_programs --test vcluster
     check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps "${features[@]}"
 fi

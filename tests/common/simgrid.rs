@@ -66,3 +66,28 @@ fn limited(limit: &str, program: impl AsRef<Path>) -> Command {
     command.args(["--kill-after=10", limit]).arg(program.as_ref());
     command
 }
+
+/// Runs network_test on a platform, host file and options that stand in `folder`, where its results go, too; what it said.
+pub fn simulate_in(folder: &Path, ranks: usize, options: &[String], arguments: &str) -> String {
+    let mut command = limited(LIMIT, "smpirun");
+    command.current_dir(folder).args([
+        "-np",
+        &ranks.to_string(),
+        "-platform",
+        "platform.xml",
+        "-hostfile",
+        "hosts.txt",
+    ]);
+    let usual = ["smpi/coll-selector:ompi", "smpi/simulate-computation:no", "contexts/stack-size:512"];
+    command.args(usual.into_iter().map(str::to_owned).chain(options.iter().cloned()).map(|o| format!("--cfg={o}")));
+    let output = command
+        .arg("--log=root.thres:warning")
+        .arg(programs().join("network_test_simulated.so"))
+        .args(arguments.split_whitespace())
+        .args(["--warmup-time", "0s"])
+        .output()
+        .expect(STARTED);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    said
+}
