@@ -1,6 +1,6 @@
 //! Where something is broken: nobody waits for ever, whoever is waited for is named, and nothing that is finished is lost.
 //!
-//! Ranks on one machine; `vcluster.rs` has the same on several hosts, with cables that lose long messages.
+//! Ranks on one machine; `vcluster/stuck.rs` has the same on several hosts, with cables that lose long messages.
 
 mod common;
 

@@ -157,9 +157,26 @@ impl Stuck {
     /// alone: what waits for others waits for them in the end. Else it is what pairs, or all with all, wait for in the
     /// midst of an exchange; else the end of the chain in which some wait for others to finish.
     pub fn places(&self) -> Vec<StuckPlace> {
-        // A launcher wakes what was frozen, to end it: what such a rank says then is no evidence.
-        let woken = |rank: Rank| self.waits.iter().any(|wait| wait.silent.iter().any(|(silent, _)| *silent == rank));
-        let waits: Vec<&Wait> = self.waits.iter().filter(|wait| !woken(wait.rank)).collect();
+        // A rank that has said before what it waits for has ended by itself. What a frozen one says afterwards, when a
+        // launcher wakes it to end it, is no evidence.
+        let spoke = |rank: Rank, before: usize| {
+            let own = |wait: &&Wait| wait.rank == rank && wait.outcome != WaitOutcome::Skipped;
+            self.waits[..before].iter().filter(own).any(|wait| is_of_one_try(wait, &self.waits[before]))
+        };
+        let is_silent = |place: usize, rank: Rank| !spoke(rank, place);
+        let woken = |place: usize| {
+            let wait = &self.waits[place];
+            let names = |other: usize| self.waits[other].silent.iter().any(|(silent, _)| *silent == wait.rank);
+            (0..place)
+                .any(|other| names(other) && is_silent(other, wait.rank) && is_of_one_try(&self.waits[other], wait))
+        };
+        let sound = |place: usize| {
+            let mut wait = self.waits[place].clone();
+            wait.silent.retain(|(rank, _)| is_silent(place, *rank));
+            wait
+        };
+        let sound: Vec<Wait> = (0..self.waits.len()).filter(|place| !woken(*place)).map(sound).collect();
+        let waits: Vec<&Wait> = sound.iter().collect();
         let dead = dead(&waits);
         if !dead.is_empty() {
             return dead;
@@ -171,10 +188,9 @@ impl Stuck {
         };
         let edges = edges(waits.iter().copied().filter(|wait| is_evidence(wait)));
         if edges.is_empty() && places.is_empty() {
-            let chain = self::edges(waits.iter().copied().filter(|wait| !wait.phase.is_direct()));
-            let waits_itself = |host: &str| chain.iter().any(|edge| edge.from == host);
-            let (ends, middle): (Vec<_>, Vec<_>) = chain.iter().cloned().partition(|edge| !waits_itself(edge.to));
-            return cover(if ends.is_empty() { middle } else { ends });
+            let chain: Vec<&Wait> = waits.iter().copied().filter(|wait| !wait.phase.is_direct()).collect();
+            let ends = self::edges(ends_of_chains(&chain).into_iter());
+            return cover(if ends.is_empty() { self::edges(chain.into_iter()) } else { ends });
         }
         places.extend(cover(edges));
         places
@@ -250,6 +266,17 @@ impl StuckPlace {
     }
 }
 
+/// Whether two lines may be of the same try: all of a try are written within a short time.
+fn is_of_one_try(one: &Wait, other: &Wait) -> bool {
+    match (humantime::parse_rfc3339(&one.time), humantime::parse_rfc3339(&other.time)) {
+        (Ok(one), Ok(other)) => {
+            let apart = one.duration_since(other).or_else(|_| other.duration_since(one));
+            apart.is_ok_and(|apart| apart.as_secs() < 60)
+        }
+        _ => true,
+    }
+}
+
 /// Hosts of which a process gives no sign of life, with all who wait for it or say so.
 fn dead(waits: &[&Wait]) -> Vec<StuckPlace> {
     let mut places: Vec<StuckPlace> = Vec::new();
@@ -312,6 +339,26 @@ struct Edge<'a> {
     wait: &'a Wait,
 }
 
+/// The waits in which chains end: for a rank that waits for nobody, or in a ring of ranks that wait for each other.
+fn ends_of_chains<'a>(waits: &[&'a Wait]) -> Vec<&'a Wait> {
+    let next: BTreeMap<Rank, &Wait> =
+        waits.iter().filter(|wait| wait.waits_for.len() == 1).map(|wait| (wait.rank, *wait)).collect();
+    let mut ends: BTreeMap<Rank, &Wait> = BTreeMap::new();
+    for &first in next.values() {
+        let mut path = vec![first];
+        let last = loop {
+            let other = path[path.len() - 1].waits_for[0].0;
+            match (path.iter().position(|wait| wait.rank == other), next.get(&other)) {
+                (Some(ring), _) => break ring,
+                (None, Some(wait)) => path.push(wait),
+                (None, None) => break path.len() - 1,
+            }
+        };
+        ends.extend(path[last..].iter().map(|wait| (wait.rank, *wait)));
+    }
+    ends.into_values().collect()
+}
+
 fn edges<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Edge<'a>> {
     let of_wait = |wait: &'a Wait| {
         let others = wait.waits_for.iter().filter(|(_, host)| *host != wait.host);
@@ -331,10 +378,11 @@ fn cover(mut edges: Vec<Edge<'_>>) -> Vec<StuckPlace> {
             others.entry(edge.to).or_default().insert(edge.from);
         }
         let most = others.iter().max_by_key(|(_, others)| others.len());
-        let (hosts, kind) = match most {
+        let (mut hosts, kind) = match most {
             Some((host, others)) if others.len() > 1 => (vec![(*host).to_owned()], StuckKind::Host),
             _ => (vec![first.from.to_owned(), first.to.to_owned()], StuckKind::Pair),
         };
+        hosts.sort();
         let mut place = StuckPlace::new(hosts, kind);
         edges.retain(|edge| {
             let own = place.hosts.iter().all(|host| has(edge, host));
@@ -392,6 +440,10 @@ pub(crate) mod tests {
         // What it says when the launcher wakes it is no evidence.
         waits.push(waits_for(2, &[0]));
         assert_eq!(summary(waits.clone()), ["n2 answers nobody: 3 ranks wait for it"]);
+        // Whoever ends late sees the silence of those that have ended.
+        waits.push(Wait { silent: vec![(1, "n1".to_owned())], ..waits_for(5, &[1]) });
+        assert_eq!(summary(waits.clone()), ["n2 answers nobody: 3 ranks wait for it"]);
+        waits.pop();
         // Its neighbour on the host is alive, and waits for it too.
         waits.push(Wait { host: "n2".to_owned(), ..waits_for(7, &[2]) });
         assert_eq!(summary(waits), ["rank 2 on n2 answers nobody: 4 ranks wait for it"]);
@@ -430,7 +482,10 @@ pub(crate) mod tests {
     fn the_end_of_a_chain_is_named() {
         let later = |rank, others: &[Rank]| Wait { phase: Phase::Gathering, ..waits_for(rank, others) };
         let chain = vec![later(0, &[4]), later(4, &[6]), later(6, &[])];
-        assert_eq!(summary(chain), ["nothing gets through between n4 and n6 with messages of 1K bytes: 1 rank waits"]);
+        let of_4_and_6 = "nothing gets through between n4 and n6 with messages of 1K bytes: ";
+        assert_eq!(summary(chain), [format!("{of_4_and_6}1 rank waits")]);
+        let ring = vec![later(0, &[4]), later(4, &[6]), later(6, &[4]), later(7, &[0])];
+        assert_eq!(summary(ring), [format!("{of_4_and_6}2 ranks wait")]);
     }
 
     #[test]
