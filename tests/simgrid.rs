@@ -298,11 +298,11 @@ fn sixty_four_simulated_processes_carry_out_all_operations() {
 #[test]
 fn a_tree_over_hosts_saves_time_and_a_preload_pays_from_the_second_access_on() {
     for hosts in [4, 8] {
-        let iterations = [1, 2, 4].map(|accesses| (hosts * accesses).to_string()).join(",");
+        let iterations = [1, 2, 3, 4, 5].map(|accesses| (hosts * accesses).to_string()).join(",");
         let arguments =
             format!("--operations blocks,accesses --procs {} --lengths 32000 --accesses {iterations}", 4 * hosts);
         let simulation =
-            simulate(&format!("--hosts {hosts} --ranks-per-host 4"), &format!("{arguments} -n 2 --warmup 1 -f x"));
+            simulate(&format!("--hosts {hosts} --ranks-per-host 4"), &format!("{arguments} -n 1 --warmup 0 -f x"));
         assert_eq!(simulation.code, Some(0), "{simulation:?}");
         let path = store::operations_path(&simulation.folder.path().join("x"));
         let run = store::read_operations(&path).unwrap_or_else(|error| panic!("{error}"));
@@ -310,11 +310,15 @@ fn a_tree_over_hosts_saves_time_and_a_preload_pays_from_the_second_access_on() {
         // A read of the simulator takes one way, on real networks two: 4 hosts are as fast as one after the other here.
         let saved = 1.0 - median("block_reduce_dissemination") / median("linear_reduce");
         assert!(if hosts == 4 { saved > -0.01 } else { saved > 0.05 }, "{hosts} hosts: {saved}");
-        let ratio = |accesses: usize| {
-            let time = |what: &str| median(&format!("access_{what}:iterations={}", hosts * accesses));
-            time("whole") / time("preload")
-        };
+        let time = |what: &str, accesses: usize| median(&format!("access_{what}:iterations={}", hosts * accesses));
+        let ratio = |accesses: usize| time("whole", accesses) / time("preload", accesses);
         assert!((0.95..1.05).contains(&ratio(1)), "{}", ratio(1));
         assert!(ratio(2) > 1.5 && ratio(4) > 3.0, "{} {}", ratio(2), ratio(4));
+        // Against single elements it pays from x(D) / x(1) accesses per host on, both of which one more access costs.
+        let further = |what: &str| time(what, 5) - time(what, 4);
+        let predicted = further("whole") / further("element");
+        let element = |accesses: f64| time("element", 5) + (accesses - 5.0) * further("element");
+        let preload = time("preload", 5);
+        assert!(element(0.8 * predicted) < preload && preload < element(1.2 * predicted), "{predicted}");
     }
 }

@@ -85,7 +85,8 @@ pub fn chain_sweeps(run: &Operations) -> Vec<ChainSweep> {
     sweeps
 }
 
-/// Kulagin's claims: the tree over hosts against the linear reduction, element and preload against the whole array.
+/// Kulagin's claims: the tree over hosts against the linear reduction, element and preload against the whole array. For
+/// comparison the tree also stands against a binomial tree over all processes, of one number, which adds nothing up before.
 pub fn comparisons(run: &Operations) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for &operation in &run.operations {
@@ -106,6 +107,16 @@ pub fn comparisons(run: &Operations) -> Vec<Comparison> {
             }
         }
     }
+    let binomial = Operation::plain(Algorithm::ReduceBinomial);
+    let number = run.lengths.iter().position(|length| length.0 == size_of::<f64>() as u64);
+    let operation = Operation::plain(Algorithm::BlockReduceDissemination);
+    for (procs, length) in places(run).filter(|_| run.find(operation).is_some()) {
+        let other = number.and_then(|number| median(run, binomial, procs, number));
+        if let (Some(own), Some(other)) = (median(run, operation, procs, length), other) {
+            let (procs, length) = (run.procs[procs], run.lengths[length]);
+            comparisons.push(Comparison { operation, baseline: binomial, procs, length, speed_up: other / own });
+        }
+    }
     comparisons
 }
 
@@ -124,7 +135,7 @@ mod tests {
     fn run(times: &[(&str, f64)]) -> Operations {
         let hosts = Hosts::new(["a", "b", "c", "d", "e"]);
         let operations = times.iter().map(|(name, _)| name.parse().unwrap()).collect();
-        let (members, lengths) = (vec![(0..5).collect()], vec![Bytes(64)]);
+        let (members, lengths) = (vec![(0..5).collect()], vec![Bytes(8)]);
         let mut run = Operations::new(hosts, operations, members, lengths, BTreeMap::new(), Provenance::default());
         for (number, (_, median)) in times.iter().enumerate() {
             let summary = Summary { median: *median, ..Summary::ZERO };
@@ -141,7 +152,7 @@ mod tests {
         let expected = ChainSweep {
             algorithm: Algorithm::ReduceChainsShortFirst,
             procs: 5,
-            length: Bytes(64),
+            length: Bytes(8),
             measured: 3,
             square_root: 2,
             best: 4,
@@ -159,8 +170,9 @@ mod tests {
             ("access_whole:iterations=16", 9.0),
             ("access_preload:iterations=16", 3.0),
             ("access_preload:iterations=8", 1.0),
+            ("reduce_binomial", 1.0),
         ]);
         let found: Vec<f64> = comparisons(&run).iter().map(|comparison| comparison.speed_up).collect();
-        assert_eq!(found, [2.0, 3.0], "there is no whole array with 8 iterations");
+        assert_eq!(found, [2.0, 3.0, 0.5], "there is no whole array with 8 iterations");
     }
 }

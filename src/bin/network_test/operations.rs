@@ -87,8 +87,8 @@ pub fn run(
             "the ranks do not follow the same plan: start all with the same command line, and programs that all hosts see",
         );
     }
-    if let Some(lacking) = lacks_memory(world, &plan, me) {
-        return refuse(ROOT, &lacking).max(exit::USAGE);
+    if lacks_memory(world, &plan, me) {
+        return exit::USAGE;
     }
     let step = clock_step(world);
     if me == ROOT && !args.quiet && step > 1e-8 {
@@ -123,7 +123,13 @@ pub fn run(
         Ok(tour) => tour,
         Err(error) => abort(world, &error.into()),
     };
-    let mut save = |run: &Operations| store::write_operations(&path, run).map(drop);
+    let mut save = |run: &Operations| match store::write_operations(&path, run) {
+        Ok(_) => true,
+        Err(error) => {
+            print(&format!("network_test: {error}\n"));
+            false
+        }
+    };
     let mut shown = None::<Operation>;
     let mut show = |event: TourEvent<'_>| {
         if !args.quiet {
@@ -154,9 +160,8 @@ fn refuse(me: usize, error: &str) -> u8 {
     exit::USAGE
 }
 
-/// What a host has no memory for, on the rank that says so; an empty text on the others. `None`: there is enough.
-/// Collective.
-fn lacks_memory(world: &SimpleCommunicator, plan: &OperationPlan, me: usize) -> Option<String> {
+/// Whether a host lacks memory, which one of its ranks says. Collective.
+fn lacks_memory(world: &SimpleCommunicator, plan: &OperationPlan, me: usize) -> bool {
     let here = plan.hosts.ranks_of(plan.hosts.host_of(me)).len() as u64;
     let needed = Bytes(plan.memory().0.saturating_mul(here));
     let available = memory::available().filter(|available| needed > *available);
@@ -170,7 +175,8 @@ fn lacks_memory(world: &SimpleCommunicator, plan: &OperationPlan, me: usize) -> 
             available.approximate(),
         ));
     }
-    (speaker > 0).then(String::new)
+    ::mpi::traits::CommunicatorCollectives::barrier(world);
+    speaker > 0
 }
 
 /// The root's lock, and what is to be filled: nothing yet, or an earlier run of the same plan.

@@ -114,6 +114,8 @@ impl Default for OperationConfig {
 pub enum OperationError {
     #[error("--procs {asked}: there are {ranks} ranks; ask for at most as many, or start more")]
     TooMany { asked: usize, ranks: usize },
+    #[error("operations need at least 2 ranks; start the program with mpirun -n 2 or more, or with srun")]
+    TooFewRanks,
     #[error("--procs {0}: an operation needs at least 2 processes")]
     TooFew(usize),
     #[error(
@@ -182,7 +184,10 @@ impl OperationPlan {
         let mut procs = if typed.procs.is_empty() { default_procs(ranks) } else { typed.procs.clone() };
         procs.sort_unstable();
         procs.dedup();
-        if let Some(asked) = procs.iter().copied().find(|procs| *procs < 2).or((ranks < 2).then_some(ranks)) {
+        if ranks < 2 {
+            return Err(OperationError::TooFewRanks);
+        }
+        if let Some(asked) = procs.iter().copied().find(|procs| *procs < 2) {
             return Err(OperationError::TooFew(asked));
         }
         if let Some(asked) = procs.iter().copied().find(|procs| *procs > ranks) {

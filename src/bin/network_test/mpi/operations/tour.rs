@@ -13,7 +13,7 @@ use netmatrix::{
     measure::{FabricError, Stop, StopRequest},
     plan::operation::{NamedProgram, Operation, OperationPlan, ProbeKind},
     record::{
-        BoxError, Phase,
+        Phase,
         operations::{Measured, Operations, Probe, ProgramRun},
     },
     stats::Summary,
@@ -59,8 +59,8 @@ pub enum TourEvent<'a> {
 pub struct Keeper<'a> {
     /// What is measured.
     pub run: &'a mut Operations,
-    /// Saves it.
-    pub save: &'a mut dyn FnMut(&Operations) -> Result<(), BoxError>,
+    /// Saves it, or says why it cannot.
+    pub save: &'a mut dyn FnMut(&Operations) -> bool,
     /// Shows how far it is.
     pub show: &'a mut dyn FnMut(TourEvent<'_>),
 }
@@ -166,8 +166,7 @@ impl<'w> Tour<'w> {
         {
             self.saved = Instant::now();
             self.wire.watch.enter(Phase::Writing, None);
-            if let Err(error) = save(run) {
-                eprintln!("network_test: {error}");
+            if !save(run) {
                 own = Some(Stop::Output);
             }
         }
