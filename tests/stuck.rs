@@ -139,11 +139,11 @@ fn a_healthy_run_whose_ranks_wait_longer_than_the_timeout_for_their_turn_goes_on
 }
 
 #[test]
-fn signals_end_a_run_inside_a_pair_within_a_moment() {
-    for schedule in ["isolated", "disjoint"] {
+fn signals_end_a_run_inside_a_pair_or_a_collective_round_within_a_moment() {
+    for mode in ["--schedule isolated", "--schedule disjoint", "-t all_to_all", "-t bcast"] {
         let folder = tempfile::tempdir().unwrap();
-        // A pair of hours.
-        let arguments = format!("--schedule {schedule} --lengths 1K -n 100000000 -f w");
+        // A pair or a round of hours.
+        let arguments = format!("{mode} --lengths 1K -n 10000000 -f w");
         let running = job(folder.path(), 4, &arguments).start();
         wait_for_begin(&running);
         thread::sleep(Duration::from_millis(500));

@@ -35,6 +35,19 @@ impl Partners {
         numbers.len().is_multiple_of(ranks.max(1)).then_some(Self { ranks, partner: partner? })
     }
 
+    /// From the partners of every rank, `[rank]`, in any order: the k-th is in line k. `None` where a rank has most others,
+    /// so that nothing is saved by naming them.
+    pub fn of_lists(lists: &[Vec<Rank>]) -> Option<Self> {
+        let lines = lists.iter().map(Vec::len).max().unwrap_or(0);
+        let few = lines > 0 && 2 * lines < lists.len();
+        few.then(|| Self::new(lists.len(), lines, |line, rank| lists[rank].get(line).copied()))
+    }
+
+    /// The partners of every rank, `[rank]`.
+    pub fn lists(&self) -> Vec<Vec<Rank>> {
+        (0..self.ranks).map(|rank| (0..self.lines()).filter_map(|line| self.partner(line, rank)).collect()).collect()
+    }
+
     /// The inverse of [`Partners::from_numbers`].
     pub fn numbers(&self) -> Vec<i32> {
         self.partner.iter().map(|&partner| i32::try_from(partner).unwrap_or(-1)).collect()
@@ -72,6 +85,15 @@ mod tests {
         assert_eq!(partners.numbers(), [1, 0, -1, -1, 2, 1]);
         assert_eq!(Partners::from_numbers(3, &partners.numbers()), Some(partners.clone()));
         assert_eq!((partners.lines(), partners.line_of(2, 1), partners.line_of(2, 0)), (2, Some(1), None));
+    }
+
+    #[test]
+    fn lists_of_partners_are_a_table_where_they_are_few() {
+        let lists = vec![vec![3, 1], vec![0], vec![], vec![0], vec![]];
+        let partners = Partners::of_lists(&lists).unwrap();
+        assert_eq!((partners.lines(), partners.lists()), (2, lists.clone()));
+        assert_eq!(Partners::of_lists(&lists[..4]), None, "half of all are no few");
+        assert_eq!(Partners::of_lists(&[vec![], vec![], vec![]]), None);
     }
 
     #[test]

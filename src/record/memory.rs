@@ -29,6 +29,18 @@ impl MemoryRun {
         Self { header, statistics, lengths: Vec::new(), cells: Vec::new(), retests: Vec::new(), partners: None }
     }
 
+    /// Finds out whom every rank met, where the run left most pairs out.
+    pub fn find_partners(&mut self) {
+        let ranks = self.header.hosts.ranks();
+        let met = |source: usize, destination: usize| {
+            let place = source * ranks + destination;
+            source != destination && self.cells.iter().any(|cells| cells[place].state != State::NotScheduled)
+        };
+        let lists: Vec<Vec<usize>> =
+            (0..ranks).map(|source| (0..ranks).filter(|destination| met(source, *destination)).collect()).collect();
+        self.partners = Partners::of_lists(&lists);
+    }
+
     /// All cells of a finished length, `[source][destination]`.
     pub fn cells(&self, length_index: usize) -> &[Cell] {
         &self.cells[length_index]

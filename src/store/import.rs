@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use crate::{
-    record::{Cell, Header, MemoryRun, Statistic},
+    record::{Cell, Header, MemoryRun, Run, Statistic},
     units::Bytes,
 };
 
@@ -23,6 +23,10 @@ pub(super) fn collect(reader: &mut dyn LengthReader) -> Result<MemoryRun, StoreE
     let mut run = MemoryRun::with_statistics(reader.header().clone(), reader.statistics().to_vec());
     while let Some((length, cells)) = reader.next_length()? {
         run.push(length, cells);
+    }
+    // The rounds of a schedule are not in a text; whom every rank met is.
+    if run.header().item("sample_rounds").is_some_and(|rounds| rounds != "all") {
+        run.find_partners();
     }
     Ok(run)
 }

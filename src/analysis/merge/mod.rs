@@ -14,9 +14,13 @@ mod weigh;
 
 pub use header::MergeError;
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Range,
+};
 
 use crate::{
+    plan::Partners,
     record::{BoxError, Cell, Header, Retest, Run, State, Statistic},
     stats::Summary,
     units::{Bytes, Hosts, Rank},
@@ -40,6 +44,7 @@ pub struct Merged<'a> {
     statistics: Vec<Statistic>,
     notices: Vec<String>,
     parts: Vec<Joined<'a>>,
+    partners: Option<Partners>,
 }
 
 /// A part and where its ranks are.
@@ -77,13 +82,25 @@ impl<'a> Merged<'a> {
             ));
         }
         let header = header::merged(parts, hosts, overlap.most_samples, command, created);
-        Ok(Self { header, lengths, statistics, notices, parts: joined })
+        let partners = all_partners(&joined, header.hosts.ranks());
+        Ok(Self { header, lengths, statistics, notices, parts: joined, partners })
     }
 
     /// What of the parts is not in the merged run, in words.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
+}
+
+/// Whom every rank of the merged run met, where all parts left most pairs out, and most are still left out.
+fn all_partners(parts: &[Joined<'_>], ranks: usize) -> Option<Partners> {
+    let mut met = vec![BTreeSet::new(); ranks];
+    for part in parts {
+        for (rank, others) in part.run.partners()?.lists().into_iter().enumerate() {
+            met[part.merged[rank]].extend(others.into_iter().map(|other| part.merged[other]));
+        }
+    }
+    Partners::of_lists(&met.into_iter().map(|others| others.into_iter().collect()).collect::<Vec<_>>())
 }
 
 /// All hosts in the order in which the parts name them, each with as many ranks as the part with most of them has.
@@ -178,6 +195,10 @@ impl Run for Merged<'_> {
 
     fn statistics(&self) -> &[Statistic] {
         &self.statistics
+    }
+
+    fn partners(&self) -> Option<&Partners> {
+        self.partners.as_ref()
     }
 
     fn read_rows(

@@ -328,3 +328,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn runs_that_left_most_pairs_out_are_merged_into_one_that_does() {
+    let machine = Machine::leaf_spine(24, 4, 1);
+    let sampled = |seed| {
+        let sweep = Sweep::list(&[Bytes(64)]).unwrap();
+        let config = Config { schedule: Schedule::Disjoint, sample_rounds: Some(3), seed, sweep, ..Config::default() };
+        let plan = Plan { mode: Mode::OneToOne, config, hosts: machine.hosts.clone() };
+        let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+        let mut fabric = Synthetic::new(machine.clone());
+        measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+        run
+    };
+    let (a, b) = (sampled(1), sampled(2));
+    let both = merged(&[("a", &a), ("b", &b)]).unwrap();
+    let partners = both.partners().expect("most pairs are still left out");
+    assert!((4..=6).contains(&partners.lines()), "{}", partners.lines());
+    let found = cells(&both, 0);
+    for (source, destination) in (0..24).flat_map(|i| (0..24).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+        let is_measured = found[24 * source + destination].state != State::NotScheduled;
+        assert_eq!(partners.line_of(source, destination).is_some(), is_measured);
+    }
+    let whole = run_on(&["n1", "n2"], |config| config.schedule = Schedule::Disjoint);
+    assert!(merged(&[("whole", &whole)]).unwrap().partners().is_none());
+}

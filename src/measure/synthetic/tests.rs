@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    measure::{Ending, Outcome, measure},
+    measure::{Ending, Event, Outcome, measure},
     plan::{Config, Schedule, Sweep},
     record::{Header, Matrix, MemoryRun, Provenance, Retest, Run, Statistic},
 };
@@ -197,4 +197,36 @@ fn disjoint_pairs_need_a_hundredth_of_the_time_and_show_the_same_faults() {
             assert_eq!(slow, planted, "cell {cell:?}");
         }
     }
+}
+
+#[test]
+fn an_isolated_run_of_4096_hosts_begins_at_once_and_stops_behind_the_part_at_hand() {
+    let machine = Machine::leaf_spine(4096, 64, 1);
+    let sweep = Sweep::list(&[Bytes(0)]).unwrap();
+    let config = Config {
+        schedule: Schedule::Isolated,
+        sample_rounds: Some(8),
+        iterations: 5,
+        retest: 0,
+        sweep,
+        ..Config::default()
+    };
+    let plan = Plan { mode: Mode::OneToOne, config, hosts: machine.hosts.clone() };
+    // A rank finds its own turns without a walk over those of all others.
+    let all = Plan { config: Config { sample_rounds: None, ..plan.config.clone() }, ..plan.clone() };
+    assert_eq!((all.rounds(0).len(), all.rounds(0).concerning(17).count()), (4096 * 4095 / 2, 4095));
+    let request = StopRequest::default();
+    let mut fabric = Synthetic::new(machine).stopping_on(request.clone());
+    let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+    let mut parts = Vec::new();
+    let mut note = |event: Event<'_>| {
+        if let Event::Part { rounds, of, .. } = event {
+            parts.push((rounds, of));
+            request.signal_flag().store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    let outcome = measure(&plan, &mut fabric, Some(&mut run), 0, &request, &mut note).unwrap();
+    assert_eq!(outcome.ending, Ending::Stopped(Stop::Signal));
+    // The signal came behind the first part; of the next one no round was carried out.
+    assert_eq!(parts, [(1, 8 * 2048)]);
 }

@@ -67,6 +67,17 @@ fn a_sampled_set_reads_as_the_matrix_that_it_stands_for() {
         assert_eq!(everything(&store::open(&copy).unwrap()), everything(&run), "{mode}");
         let size = |prefix: &PathBuf| std::fs::metadata(format!("{}_median.nc", prefix.display())).unwrap().len();
         assert_eq!(size(&copy), size(&prefix), "a copy is as small");
+        let mut text = Vec::new();
+        store::csv::write(&set, &mut text).unwrap();
+        let again = store::csv::read(&text[..], Path::new("run.csv")).unwrap();
+        let back = folder.path().join("back");
+        store::write_run(&again, &back, false).unwrap();
+        let back_again = store::open(&back).unwrap();
+        let bits = |run: &dyn Run| {
+            run.matrix(Statistic::Median, 1).unwrap().values().iter().map(|value| value.to_bits()).collect::<Vec<_>>()
+        };
+        assert!(bits(&back_again) == bits(&run), "{mode}");
+        assert_eq!(size(&back), size(&prefix), "what comes back from a text is as small");
     }
 }
 
