@@ -197,6 +197,11 @@ fn operations_are_fitted_and_predicted() {
     for part in ["off: median", "regret", "k_opt", "every cell", "two.txt"] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
+    let picture = folder.path().join("reductions.svg");
+    let drawn = analyze(&["predict", prefix, "--plot", picture.to_str().unwrap()]);
+    assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn.stderr));
+    let picture = std::fs::read_to_string(&picture).unwrap();
+    assert!(picture.contains("reductions with 8 processes") && picture.contains("reduce_binomial"), "{picture}");
     let further = text(&analyze(&["predict", prefix, "--procs", "16", "--lengths", "1M"]).stdout);
     assert!(further.contains("reduce_binomial") && further.contains("hypercube"), "{further}");
     for (arguments, code, part) in [

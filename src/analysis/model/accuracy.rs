@@ -208,10 +208,10 @@ pub fn predicted_row(model: &Model, operation: Operation, members: &[Rank], leng
 
 /// Kurnosov's formula with the mean overhead.
 fn printed(model: &Model, operation: Operation, members: &[Rank], length: u64) -> Option<f64> {
-    let (costs, latency) = model.costs(members, length, false)?;
+    let (costs, way) = model.costs(members, length, false)?;
     let logp = super::reduce::Logp {
         overhead: (costs.send + costs.receive) / 2.0,
-        latency: if members.len() > 1 { latency(0, members.len() - 1) } else { 0.0 },
+        latency: if members.len() > 1 { way(members.len() - 1, 0).latency } else { 0.0 },
         gap: costs.gap,
         reduce: costs.reduce,
         copy: costs.copy,
@@ -342,10 +342,10 @@ fn chains(run: &Operations, model: &Model) -> Vec<ChainChoice> {
 pub fn chain_choice(model: &Model, members: &[Rank], length: u64) -> Option<ChainChoice> {
     let algorithm = Algorithm::ReduceChainsShortFirst;
     let procs = members.len();
-    let (costs, latency) = model.costs(members, length, false)?;
+    let (costs, way) = model.costs(members, length, false)?;
     let operation = |count: u32| Operation { algorithm, parameter: count };
     let time = |count: u32| Some(slowest(&model.times(operation(count), members, length)?));
-    let (best, least) = best_chains_by(procs, MOST_CHAINS, algorithm, &costs, latency);
+    let (best, least) = best_chains_by(procs, MOST_CHAINS, algorithm, &costs, way);
     Some(ChainChoice {
         procs,
         length,

@@ -72,6 +72,9 @@ pub struct Parameters {
 /// Less than this share of a way in the network: the overheads are waiting.
 const WAITING: f64 = 0.1;
 
+/// A train whose receives take more than this share of its interval is as slow as they are.
+const RECEIVE_BOUND: f64 = 0.9;
+
 /// What a fit of LogGP lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the run has no {0}: `network_test --operations probes` measures it, at two lengths or more")]
@@ -198,19 +201,28 @@ impl LogGp {
         let send = self.send.at(length).min(transit - receive);
         let local = |fit: &Option<Curve>| fit.as_ref().map_or(0.0, |fit| fit.at(length));
         let (copy, reduce) = (local(&self.copy), local(&self.add));
-        (Costs { send, receive, gap: self.gap.at(length), copy, reduce }, transit - receive - send)
+        let gap = self.gap.at(length);
+        // A train to one receiver is as slow as its receives: what lies between sends to several is shorter.
+        let bound = self.receive.at(length) > RECEIVE_BOUND * gap;
+        let send_gap = if bound { gap.min(self.parameters.gap_per_byte.value * length as f64) } else { gap };
+        (Costs { send, receive, send_gap, gap, copy, reduce }, transit - receive - send)
     }
 
     /// Costs where receives are posted before and sends are completed later, so that messages are under way together. What
     /// leaves nothing for the network is then no overhead but waiting, and messages follow each other at G.
     pub fn costs_together(&self, length: u64, transit: f64) -> (Costs, f64) {
         let (costs, latency) = self.costs_within(length, transit);
-        if latency > WAITING * transit {
+        if !Self::is_waiting(latency, transit) {
             return (costs, latency);
         }
         let send = self.isend.as_ref().map_or(0.0, |isend| isend.at(length)).min(transit);
         let gap = self.parameters.gap_per_byte.value * length as f64;
-        (Costs { send, receive: 0.0, gap, ..costs }, transit - send)
+        (Costs { send, receive: 0.0, send_gap: gap, gap, ..costs }, transit - send)
+    }
+
+    /// Whether overheads leave nothing for the network: they wait for the message to travel.
+    pub fn is_waiting(latency: f64, transit: f64) -> bool {
+        latency <= WAITING * transit
     }
 
     /// Whether a length is within twice what was probed.

@@ -40,7 +40,9 @@ pub struct Costs {
     pub send: f64,
     /// o_r: so does a receive.
     pub receive: f64,
-    /// g + (s-1) G: least time between the starts of two sends, or of two receives, of one process.
+    /// g + (s-1) G between the starts of two sends of one process.
+    pub send_gap: f64,
+    /// The same between two receives.
     pub gap: f64,
     /// m lambda: copy of a block.
     pub copy: f64,
@@ -51,7 +53,7 @@ pub struct Costs {
 impl Costs {
     /// With o_s = o_r = o.
     pub fn logp(o: f64, gap: f64, reduce: f64, copy: f64) -> Self {
-        Self { send: o, receive: o, gap, copy, reduce }
+        Self { send: o, receive: o, send_gap: gap, gap, copy, reduce }
     }
 }
 
@@ -61,6 +63,25 @@ pub fn simulate(
     actions: &[Vec<Action>],
     costs: &Costs,
     latency: impl Fn(Rank, Rank) -> f64,
+    rule: GapRule,
+) -> Vec<f64> {
+    simulate_ways(actions, costs, |from, to| Way { latency: latency(from, to), receive: costs.receive }, rule)
+}
+
+/// What differs from pair to pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Way {
+    /// L: seconds in the network.
+    pub latency: f64,
+    /// o_r: seconds that the receive keeps its process busy.
+    pub receive: f64,
+}
+
+/// As [`simulate`], with an o_r of each pair's own.
+pub fn simulate_ways(
+    actions: &[Vec<Action>],
+    costs: &Costs,
+    way: impl Fn(Rank, Rank) -> Way,
     rule: GapRule,
 ) -> Vec<f64> {
     let mut processes = vec![Process::new(); actions.len()];
@@ -74,13 +95,13 @@ pub fn simulate(
                 Action::Copy => own.free += costs.copy,
                 Action::Reduce => own.free += costs.reduce,
                 Action::Send(to) => {
-                    let start = own.free.max(own.last_send + costs.gap);
+                    let start = own.free.max(own.last_send + costs.send_gap);
                     own.last_send = start;
                     if rule == GapRule::Joint {
                         own.last_receive = start;
                     }
                     own.free = start + costs.send;
-                    ways.entry((rank, to)).or_default().push_back(own.free + latency(rank, to));
+                    ways.entry((rank, to)).or_default().push_back(own.free + way(rank, to).latency);
                     ready.push(to);
                 }
                 Action::Receive(from) => {
@@ -90,7 +111,7 @@ pub fn simulate(
                     if rule == GapRule::Joint {
                         own.last_send = start;
                     }
-                    own.free = start + costs.receive;
+                    own.free = start + way(from, rank).receive;
                 }
             }
             processes[rank].next += 1;

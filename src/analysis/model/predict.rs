@@ -7,7 +7,7 @@ use super::{
     barnat::{Network, Primitive},
     hockney::for_each_pair,
     loggp::LogGp,
-    logp::{Costs, GapRule, simulate},
+    logp::{Costs, GapRule, Way, simulate_ways},
     schedule::Schedule,
 };
 use crate::{
@@ -37,7 +37,7 @@ impl Ways {
     /// Medians of a run of pairs.
     pub fn of(run: &dyn Run) -> Result<Self, BoxError> {
         let ranks = run.ranks();
-        if ranks > MOST_RANKS {
+        if !Self::takes(ranks) {
             return Err(format!("the ways of {ranks} ranks are too many: at most {MOST_RANKS} are taken").into());
         }
         let share = if run.header().mode == Mode::SendRecvAndRecvSend { 0.5 } else { 1.0 };
@@ -50,9 +50,9 @@ impl Ways {
         Ok(Self { lengths: run.lengths().iter().map(|length| length.0).collect(), matrices: matrices? })
     }
 
-    /// Number of ranks.
-    pub fn ranks(&self) -> usize {
-        self.matrices.first().map_or(0, Matrix::ranks)
+    /// Whether the ways of so many ranks are held.
+    pub fn takes(ranks: usize) -> bool {
+        ranks <= MOST_RANKS
     }
 
     /// Seconds, straight between two measured lengths and up to twice the longest; `None` where nothing was measured.
@@ -113,25 +113,32 @@ impl Model {
         self.fit(first, other.copied().unwrap_or(first))
     }
 
-    /// Costs of messages between the members (`together`: see [`Schedule::together`]), and of each way what is spent in the network, `(process, process)`.
-    pub fn costs(&self, members: &[Rank], bytes: u64, together: bool) -> Option<(Costs, impl Fn(usize, usize) -> f64)> {
+    /// Costs of messages between the members (`together`: see [`Schedule::together`]), and what differs from way to way, `(process, process)`.
+    pub fn costs(&self, members: &[Rank], bytes: u64, together: bool) -> Option<(Costs, impl Fn(usize, usize) -> Way)> {
         let fit = self.fit_of(members).filter(|fit| fit.reaches(bytes))?;
         let transit = fit.transit.at(bytes);
-        let (costs, _) = if together { fit.costs_together(bytes, transit) } else { fit.costs_within(bytes, transit) };
-        let latency = move |i: usize, j: usize| {
+        let (costs, latency) =
+            if together { fit.costs_together(bytes, transit) } else { fit.costs_within(bytes, transit) };
+        // A receive that waits for the whole way waits longer for a longer one.
+        let waits = !together && LogGp::is_waiting(latency, transit);
+        let way = move |i: usize, j: usize| {
             let (i, j) = (members[i], members[j]);
             let measured = self.ways.as_ref().and_then(|ways| ways.seconds(i, j, bytes));
-            let transit = measured.or_else(|| Some(self.fit(i, j)?.transit.at(bytes)));
-            (transit.unwrap_or(f64::NAN) - costs.send - costs.receive).max(0.0)
+            let transit = measured.or_else(|| Some(self.fit(i, j)?.transit.at(bytes))).unwrap_or(f64::NAN);
+            let rest = (transit - costs.send).max(0.0);
+            match waits {
+                true => Way { latency: 0.0, receive: rest },
+                false => Way { latency: (rest - costs.receive).max(0.0), receive: costs.receive },
+            }
         };
-        Some((costs, latency))
+        Some((costs, way))
     }
 
     /// Seconds of every process, `[process]`; `None` for what cannot be predicted.
     pub fn times(&self, operation: Operation, members: &[Rank], length: u64) -> Option<Vec<f64>> {
         if let Some(schedule) = Schedule::of(operation, members.len(), length) {
-            let (costs, latency) = self.costs(members, schedule.bytes, schedule.together)?;
-            return Some(simulate(&schedule.actions, &costs, latency, GapRule::Separate));
+            let (costs, way) = self.costs(members, schedule.bytes, schedule.together)?;
+            return Some(simulate_ways(&schedule.actions, &costs, way, GapRule::Separate));
         }
         let whole = match operation.algorithm.group() {
             Group::Blocks => self.block_reduce(operation.algorithm, members, length)?,

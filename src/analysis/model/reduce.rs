@@ -4,7 +4,7 @@
 //! of chains without a simulation for each. All are of the root, with o_s = o_r = o and gaps of sends and receives apart.
 
 use super::{
-    logp::{Costs, GapRule, simulate, slowest},
+    logp::{Costs, GapRule, Way, simulate, simulate_ways, slowest},
     schedule::reduction,
 };
 use crate::plan::operation::{Algorithm, Operation};
@@ -155,12 +155,12 @@ pub fn best_chains_by(
     most: usize,
     algorithm: Algorithm,
     costs: &Costs,
-    latency: impl Fn(usize, usize) -> f64,
+    way: impl Fn(usize, usize) -> Way,
 ) -> (usize, f64) {
     let time = |count: usize| {
         let operation = Operation { algorithm, parameter: count as u32 };
         let actions: Vec<_> = (0..procs).map(|me| reduction(operation, procs, me)).collect();
-        slowest(&simulate(&actions, costs, &latency, GapRule::Separate))
+        slowest(&simulate_ways(&actions, costs, &way, GapRule::Separate))
     };
     let all = (1..=most.clamp(1, procs.saturating_sub(1).max(1))).map(|count| (count, time(count)));
     all.min_by(|left, right| left.1.total_cmp(&right.1)).unwrap_or((1, f64::NAN))
@@ -327,7 +327,10 @@ mod tests {
     fn the_best_number_of_chains_is_found_by_simulation_too() {
         let costs = Costs::logp(A.overhead, A.gap, A.reduce, A.copy);
         for procs in [2, 9, 48] {
-            let found = best_chains_by(procs, procs, ShortFirst, &costs, |_, _| A.latency);
+            let found = best_chains_by(procs, procs, ShortFirst, &costs, |_, _| Way {
+                latency: A.latency,
+                receive: A.overhead,
+            });
             assert_eq!(found, A.best_chains(procs, ShortFirst));
         }
     }

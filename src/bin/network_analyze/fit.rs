@@ -58,8 +58,8 @@ pub struct Fit {
     force: bool,
 }
 
-/// Width of the picture, pixels.
-const WIDTH: u32 = 900;
+/// Width of pictures, pixels.
+pub const WIDTH: u32 = 900;
 
 /// What a prefix or a file stands for: pairs, operations, or both.
 pub struct Measured {

@@ -1,6 +1,6 @@
 //! `generate`: manual pages and completions, for packages. Hidden: nobody who looks at results needs it.
 //!
-//! Pages of commands are made from their command lines; the pages on file formats and methods are text beside this
+//! Pages of commands are made from their command lines; those on file formats, methods and models are text beside this
 //! file.
 
 use std::path::PathBuf;
@@ -17,9 +17,10 @@ use super::{
 };
 
 /// Pages that are no command's: name and text.
-const PAGES: [(&str, &str); 2] = [
+const PAGES: [(&str, &str); 3] = [
     ("network_test-files.5", include_str!("manual/network_test-files.5")),
     ("network_test-methods.7", include_str!("manual/network_test-methods.7")),
+    ("network_test-models.7", include_str!("manual/network_test-models.7")),
 ];
 
 /// What can be generated.

@@ -1,6 +1,6 @@
 //! `predict`: how long operations and programs take, and how right that was.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use netmatrix::{
     analysis::model::{
@@ -18,14 +18,18 @@ use netmatrix::{
     },
     record::operations::Operations,
     units::{Bytes, Hosts, Rank, Seconds},
-    view::model::prediction::{Prediction, ProgramTimes},
+    view::model::{
+        picture,
+        prediction::{Prediction, ProgramTimes},
+    },
 };
 
 use super::{
     failure::{Failure, Outcome},
-    fit::{Measured, NO_OPERATIONS},
-    input::read_text,
+    fit::{Measured, NO_OPERATIONS, WIDTH},
+    input::{Input, read_text},
     output::{self, Format},
+    plot::form_of,
 };
 
 /// Predict how long operations and programs take; with a run of operations: compare with what was measured
@@ -56,9 +60,17 @@ pub struct Predict {
     #[arg(long, value_name = "FILE|SKELETON")]
     program: Vec<String>,
 
-    /// What a way between two ranks takes
-    #[arg(long, value_enum, default_value_t = Source::Parameters)]
-    from: Source,
+    /// What a way between two ranks takes [default: matrix, where pairs of the same prefix and ranks were measured]
+    #[arg(long, value_enum)]
+    from: Option<Source>,
+
+    /// Draw reductions with the most processes, measured and predicted; the name ends in .png or .svg
+    #[arg(long, value_name = "FILE", requires = "run")]
+    plot: Option<PathBuf>,
+
+    /// Replace an existing file
+    #[arg(long, requires = "plot")]
+    force: bool,
 
     /// Show every cell
     #[arg(long)]
@@ -109,11 +121,11 @@ impl std::str::FromStr for RelationArgument {
 impl Predict {
     /// Predicts and prints.
     pub fn run(self) -> Outcome {
+        let form = self.plot.as_deref().map(form_of).transpose()?;
+        let inputs: Vec<&Path> = self.run.as_deref().into_iter().collect();
+        let plot = self.plot.as_deref().map(|path| output::begin(path, self.force, &inputs)).transpose()?;
         let measured = self.run.as_deref().map(Measured::open).transpose()?;
-        let mut found = Prediction {
-            from: if self.from == Source::Matrix { "matrix" } else { "parameters" },
-            ..Prediction::default()
-        };
+        let mut found = Prediction { from: "parameters", ..Prediction::default() };
         let operations = measured.as_ref().and_then(|measured| measured.operations.as_ref());
         if measured.is_some() && operations.is_none() {
             return Err(Failure::files(NO_OPERATIONS));
@@ -130,6 +142,13 @@ impl Predict {
             self.predict_cells(&model, |procs| (0..procs).collect(), usize::MAX, &mut found)?;
         }
         self.add_programs(operations, &mut found)?;
+        if let (Some(file), Some(form)) = (plot, form) {
+            let nothing =
+                || Failure::usage("--plot draws what was measured: leave out --procs, --lengths and --program");
+            let scene = found.accuracy.as_ref().and_then(|accuracy| picture::of_accuracy(accuracy, WIDTH));
+            let bytes = scene.ok_or_else(nothing)?.encode(form).map_err(Failure::internal)?;
+            output::finish(file, |out| Ok(out.write_all(&bytes)?))?;
+        }
         match self.format {
             Format::Text => output::print(|out| found.write(self.details, out))?,
             Format::Json => output::print_json(&found.document())?,
@@ -153,16 +172,26 @@ impl Predict {
             }
         };
         let mut model = Model::new(run.hosts.clone(), fits);
-        if self.from == Source::Matrix {
-            let pairs = measured.and_then(|measured| measured.pairs.as_ref());
-            let advice = "--from matrix needs pairs of the same prefix: `network_test -t one_to_one` measures them";
-            let pairs = pairs.ok_or_else(|| Failure::files(advice))?;
-            if pairs.run.header().hosts != run.hosts {
+        let pairs = measured.and_then(|measured| measured.pairs.as_ref());
+        let same = pairs.filter(|pairs| pairs.run.header().hosts == run.hosts);
+        let needs_further = self.procs.iter().any(|procs| *procs > run.hosts.ranks());
+        let takes_pairs = |pairs: &&Input| !pairs.run.header().mode.is_collective() && Ways::takes(pairs.run.ranks());
+        let ways = match self.from {
+            Some(Source::Parameters) => None,
+            Some(Source::Matrix) if pairs.is_some() && same.is_none() => {
                 return Err(Failure::files(
                     "--from matrix: the pairs were measured with other ranks than the operations",
                 ));
             }
+            Some(Source::Matrix) => {
+                let advice = "--from matrix needs pairs of the same prefix: `network_test -t one_to_one` measures them";
+                Some(same.ok_or_else(|| Failure::files(advice))?)
+            }
+            None => same.filter(|_| !needs_further).filter(takes_pairs),
+        };
+        if let Some(pairs) = ways {
             model.ways = Some(Ways::of(&*pairs.run).map_err(Failure::files)?);
+            found.from = "matrix";
         }
         if !asks_for_cells {
             if self.program.is_empty() {

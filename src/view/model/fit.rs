@@ -162,7 +162,7 @@ fn write_hockney(header: &Header, hockney: &Hockney, out: &mut dyn Write) -> io:
             // The larger the time per byte, the smaller the bandwidth.
             let inverse = Estimate { value: 1.0 / beta.value, low: 1.0 / beta.high, high: 1.0 / beta.low };
             let spread = class.spread.get(number).map_or_else(String::new, |spread| {
-                let [slow, fast] = [spread.beta[2], spread.beta[0]].map(|beta| Rate(1.0 / beta));
+                let [slow, fast] = [spread.beta[2], spread.beta[0]].map(|beta| rate(1.0 / beta));
                 format!("{slow} to {fast}")
             });
             table.push([

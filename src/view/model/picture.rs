@@ -7,7 +7,13 @@ use crate::view::{
         curves::{Curves, Points},
     },
 };
-use crate::{analysis::model::hockney::Hockney, record::Statistic};
+use crate::{
+    analysis::model::{
+        accuracy::{Accuracy, Row},
+        hockney::Hockney,
+    },
+    record::Statistic,
+};
 
 /// The medians of the classes and the lines through them.
 pub fn of_hockney(hockney: &Hockney, title: String, width: u32) -> Scene {
@@ -21,6 +27,26 @@ pub fn of_hockney(hockney: &Hockney, title: String, width: u32) -> Scene {
         (class.name.to_owned(), measured, lines.collect())
     });
     scene(title, "squares: medians of all pairs; lines: alpha + beta s", curves.collect(), width)
+}
+
+/// Most curves of a picture.
+const MOST_CURVES: usize = 6;
+
+/// Measured and predicted times of reductions with the most processes; `None` where none was measured.
+pub fn of_accuracy(accuracy: &Accuracy, width: u32) -> Option<Scene> {
+    let is_meant = |row: &&Row| row.operation.starts_with("reduce_") && row.predicted.is_some();
+    let procs = accuracy.rows.iter().filter(is_meant).map(|row| row.procs).max()?;
+    let rows = || accuracy.rows.iter().filter(is_meant).filter(|row| row.procs == procs);
+    let mut names: Vec<&str> = rows().map(|row| row.operation.as_str()).collect();
+    names.dedup();
+    let curves = names.into_iter().take(MOST_CURVES).map(|name| {
+        let of = |value: &dyn Fn(&Row) -> Option<f64>| -> Points {
+            rows().filter(|row| row.operation == name).filter_map(|row| Some((row.length, value(row)?))).collect()
+        };
+        (name.to_owned(), of(&|row| row.measured), vec![of(&|row| row.predicted)])
+    });
+    let title = format!("reductions with {procs} processes");
+    Some(scene(title, "squares: measured; lines: predicted from LogGP", curves.collect(), width))
 }
 
 /// Lengths from the first to the last, evenly spread on the axis: a straight line is bent there.

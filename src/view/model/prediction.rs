@@ -101,7 +101,7 @@ impl Prediction {
     /// For people; `details`: every cell, too.
     pub fn write(&self, details: bool, out: &mut dyn Write) -> io::Result<()> {
         if let Some(accuracy) = &self.accuracy {
-            write_errors(&accuracy.errors, out)?;
+            write_errors(self.from, &accuracy.errors, out)?;
             write_regrets(&accuracy.regrets, out)?;
             write_chains(&accuracy.chains, out)?;
             if details {
@@ -119,11 +119,11 @@ impl Prediction {
     }
 }
 
-fn write_errors(errors: &[Errors], out: &mut dyn Write) -> io::Result<()> {
+fn write_errors(from: &str, errors: &[Errors], out: &mut dyn Write) -> io::Result<()> {
     if errors.is_empty() {
         return Ok(());
     }
-    writeln!(out, "predicted against measured, on lengths and processes that the fit has not seen")?;
+    writeln!(out, "predicted from {from} against measured, on lengths and processes that the fit has not seen")?;
     writeln!(out, "off = |ln(predicted / measured)|; typical = median of 100 (measured - predicted) / measured")?;
     let mut table =
         Table::new(["operation", "model", "cells", "off: median", "90 %", "largest", "typical", "within skew"])
