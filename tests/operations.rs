@@ -1,5 +1,5 @@
-//! Operations on real ranks: what `network_test --operations` writes, refuses and goes on with. That they work under every
-//! MPI library is in `mpi.rs`, that they do at scale in `simgrid.rs`.
+//! Operations on real ranks: what `network_test --operations` writes, refuses and goes on with. That they work under
+//! every MPI library is in `mpi.rs`, that they do at scale in `simgrid.rs`.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn check(run: &Operations) {
 fn all_operations_are_measured_on_four_ranks_with_right_results() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.steps"), "processes 3\nstep\nwork 0 1ms\nmessage 0 <-> 2 100\n").unwrap();
-    let arguments = "--operations all --program a.steps --program psrs:N=4096 --procs 2,3,4 --cell-time 1ms -n 3 --warmup-time 0s -f x";
+    let arguments = "--operations all --program a.steps --program psrs:N=4096 --procs 2,3,4 -n 3 --warmup-time 0s -f x";
     let outcome: Outcome = job(folder.path(), 4, arguments).run();
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let run = read(folder.path(), "x");

@@ -86,7 +86,8 @@ pub fn chain_sweeps(run: &Operations) -> Vec<ChainSweep> {
 }
 
 /// Kulagin's claims: the tree over hosts against the linear reduction, element and preload against the whole array. For
-/// comparison the tree also stands against a binomial tree over all processes, of one number, which adds nothing up before.
+/// comparison the tree also stands against a binomial tree over all processes, of one number, which adds nothing up
+/// before.
 pub fn comparisons(run: &Operations) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for &operation in &run.operations {

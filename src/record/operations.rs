@@ -1,4 +1,5 @@
-//! Measured operations: collective algorithms and patterns on P processes, what fits of their models need, and programs.
+//! Measured operations: collective algorithms and patterns on P processes, what fits of their models need, and
+//! programs.
 //!
 //! One [`Measured`] is the time of the slowest process from the common start on, summarised over the samples. Times are
 //! in seconds, lengths in bytes; a cell that was not, or not yet, measured has no samples and is NaN.

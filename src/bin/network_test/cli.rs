@@ -2,25 +2,21 @@
 //!
 //! This file defines flags and nothing else: it starts nothing and knows no MPI.
 
-use std::{
-    ffi::OsString,
-    io::Read,
-    path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
-};
+mod operations;
+
+use std::{ffi::OsString, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{ArgAction, Parser};
 use netmatrix::{
     plan::{
         Config, ConfigError, Mode, Network, Noise, NoisePattern, ParseModeError, Precision, Schedule, Sweep,
-        SweepError, Timing,
-        operation::{Chains, OperationConfig, ProgramSource, Selection},
-        program::{Program, ProgramError, Skeleton, SkeletonError},
+        SweepError, Timing, operation::OperationConfig,
     },
-    store::{self, StoreError},
+    store,
     units::{Bytes, Hosts, Seconds},
 };
+
+use self::operations::{OperationArgs, OperationUsageError};
 
 /// Measures every pair of MPI processes over a sweep of message lengths and writes matrices of statistics to NetCDF.
 ///
@@ -45,36 +41,8 @@ pub struct Args {
     #[arg(short = 't', long = "type", value_name = "MODE[,MODE...]|all", default_value = "one_to_one")]
     modes: Modes,
 
-    /// Measure operations on several processes instead of pairs, into PREFIX_operations.nc: all, groups (primitives,
-    /// reductions, relations, blocks, accesses, probes) or single names, with commas between; --dry-run lists them
-    #[arg(long, value_name = "LIST|all", conflicts_with_all = ["modes", "sample_rounds", "check_clocks"])]
-    operations: Option<Selection>,
-
-    /// Carry out a program of supersteps, work and messages: a file, or a skeleton such as fft:N=4096 or psrs; may be
-    /// given several times, with or without --operations
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["modes", "sample_rounds", "check_clocks"])]
-    program: Vec<String>,
-
-    /// Numbers of processes of operations, for example 2,4,6,8 (default: powers of two, one number between, and all)
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    procs: Vec<usize>,
-
-    /// Processes of an operation per host (default: as few as can be, on all hosts)
-    #[arg(long, value_name = "N")]
-    procs_per_host: Option<usize>,
-
-    /// Numbers of chains of reduce_chains_*: a list, sqrt for the root of P - 1, or all
-    #[arg(long, value_name = "LIST|all", default_value = "4,sqrt")]
-    chains: Chains,
-
-    /// Iterations of the loops of access_*, over all hosts
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16",
-          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    accesses: Vec<u32>,
-
-    /// How long the samples of an operation at one length last at most, once there are 5 of them
-    #[arg(long, value_name = "TIME", default_value = "20ms")]
-    cell_time: humantime::Duration,
+    #[command(flatten)]
+    operations: OperationArgs,
 
     /// Where the results go: PREFIX_median.nc and so on (PREFIX_MODE_median.nc with several modes)
     #[arg(short = 'f', long = "file", value_name = "PREFIX", default_value = "network")]
@@ -219,10 +187,6 @@ pub struct Args {
     #[arg(long, hide = true, value_name = "RANK")]
     pub inject_silence: Option<usize>,
 
-    /// Make each copy and each sum of operations this many seconds per byte longer: for testing what is fitted to them
-    #[arg(long, hide = true, value_name = "SECONDS", default_value_t = 0.0)]
-    inject_compute: f64,
-
     /// Print version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
@@ -264,9 +228,6 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Most bytes of the text of a program.
-const MOST_PROGRAM: u64 = 1 << 26;
-
 /// A command line that makes no valid configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
@@ -275,19 +236,7 @@ pub enum UsageError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error(transparent)]
-    Skeleton(#[from] SkeletonError),
-    #[error("--program: {0}")]
-    ProgramFile(StoreError),
-    #[error("--program: cannot read `{path}`: {reason}")]
-    ProgramText { path: String, reason: String },
-    #[error(
-        "{0} says nothing without --operations or --program: name what is to be measured, for example --operations all"
-    )]
-    OperationsOnly(&'static str),
-    #[error("--inject-compute {0}: give seconds per byte, 0 or more")]
-    Compute(f64),
+    Operation(#[from] OperationUsageError),
 }
 
 impl Args {
@@ -316,34 +265,10 @@ impl Args {
 
     /// What was typed about operations; `None`: pairs are measured.
     pub fn operations(&self) -> Result<Option<OperationConfig>, UsageError> {
-        if self.operations.is_none() && self.program.is_empty() {
-            let flag = [
-                (!self.procs.is_empty(), "--procs"),
-                (self.procs_per_host.is_some(), "--procs-per-host"),
-                (self.chains != Chains::default(), "--chains"),
-            ];
-            return match flag.into_iter().find(|(given, _)| *given) {
-                Some((_, name)) => Err(UsageError::OperationsOnly(name)),
-                None => Ok(None),
-            };
-        }
-        if !(self.inject_compute.is_finite() && self.inject_compute >= 0.0) {
-            return Err(UsageError::Compute(self.inject_compute));
-        }
         let usual = Config::default().sweep;
         let linear = Sweep::linear(self.begin, self.end, self.step)?;
         let sweep = self.lengths.as_ref().or(self.geometric.as_ref()).or((linear != usual).then_some(&linear));
-        Ok(Some(OperationConfig {
-            selection: self.operations.clone().unwrap_or_default(),
-            procs: self.procs.clone(),
-            chains: self.chains.clone(),
-            iterations: self.accesses.clone(),
-            procs_per_host: self.procs_per_host,
-            cell_time: self.cell_time.into(),
-            lengths: sweep.map(|sweep| sweep.lengths().to_vec()),
-            programs: self.program.iter().map(|name| program_text(name)).collect::<Result<_, _>>()?,
-            compute: self.inject_compute,
-        }))
+        Ok(self.operations.config(sweep)?)
     }
 
     /// Makes the configuration and checks all of it that does not depend on the ranks.
@@ -383,37 +308,10 @@ impl Args {
     }
 }
 
-/// A program: a file's, or a skeleton that is named and there is no file of this name.
-fn program_text(name: &str) -> Result<ProgramSource, UsageError> {
-    if !Path::new(name).exists()
-        && let Ok(skeleton) = name.parse::<Skeleton>()
-    {
-        return Ok(ProgramSource::Skeleton(skeleton));
-    }
-    let file = store::open_file(Path::new(name)).map_err(|error| match (error, name.parse::<Skeleton>()) {
-        // `fft:n=4` is a skeleton that somebody has mistyped.
-        (_, Err(error)) if name.starts_with("fft:") || name.starts_with("psrs:") => error.into(),
-        (StoreError::NotFound { .. }, _) => UsageError::ProgramText {
-            path: name.to_owned(),
-            reason: "there is no such file; the skeletons are fft and psrs".to_owned(),
-        },
-        (error, _) => UsageError::ProgramFile(error),
-    })?;
-    let unreadable = |reason: String| UsageError::ProgramText { path: name.to_owned(), reason };
-    let mut bytes = Vec::new();
-    file.take(MOST_PROGRAM + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-    if bytes.len() as u64 > MOST_PROGRAM {
-        return Err(unreadable(format!("it has more than {MOST_PROGRAM} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text (UTF-8)".to_owned()))?;
-    let program = Program::parse(name, &text)?;
-    let short = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(ProgramSource::File { name: short, text, program })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use netmatrix::plan::operation::ProgramSource;
 
     use super::*;
 
@@ -470,6 +368,35 @@ mod tests {
         };
         assert_eq!(config, expected);
         assert!(parse("network_test --resume").config().unwrap().resume);
+    }
+
+    #[test]
+    fn the_flags_of_operations_arrive() {
+        assert_eq!(parse("network_test").operations().unwrap(), None);
+        let typed = parse(
+            "network_test --operations bcast,probes --procs 2,8 --procs-per-host 4 --chains 1,sqrt --accesses 8,32 \
+             --cell-time 5ms --program fft:N=64 --lengths 8,64",
+        );
+        let expected = OperationConfig {
+            selection: "bcast,probes".parse().unwrap(),
+            procs: vec![2, 8],
+            procs_per_host: Some(4),
+            chains: "1,sqrt".parse().unwrap(),
+            iterations: vec![8, 32],
+            cell_time: Duration::from_millis(5),
+            lengths: Some(vec![Bytes(8), Bytes(64)]),
+            programs: vec![ProgramSource::Skeleton("fft:N=64".parse().unwrap())],
+            compute: 0.0,
+        };
+        assert_eq!(typed.operations().unwrap(), Some(expected));
+        let usual = parse("network_test --operations all").operations().unwrap().unwrap();
+        assert_eq!(usual, OperationConfig { selection: "all".parse().unwrap(), ..OperationConfig::default() });
+        for (arguments, named) in
+            [("--chains 3", "--chains"), ("--program x.steps", "`x.steps`"), ("--procs 2", "--procs")]
+        {
+            let error = parse(&format!("network_test {arguments}")).operations().unwrap_err().to_string();
+            assert!(error.contains(named), "{arguments}: {error}");
+        }
     }
 
     #[test]

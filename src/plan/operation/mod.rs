@@ -7,6 +7,7 @@
 
 mod plan;
 mod probe;
+mod programs;
 mod selection;
 pub mod steps;
 
@@ -14,11 +15,9 @@ use std::{fmt, str::FromStr};
 
 use crate::units::{did_you_mean, nearest};
 
-pub use plan::{
-    FEWEST_SAMPLES, MOST_LENGTH, NamedProgram, OperationConfig, OperationError, OperationPlan, ProgramSource,
-    default_procs, members,
-};
+pub use plan::{FEWEST_SAMPLES, MOST_LENGTH, OperationConfig, OperationError, OperationPlan, default_procs, members};
 pub use probe::ProbeKind;
+pub use programs::{NamedProgram, ProgramSource};
 pub use selection::{Chains, MOST_CHAINS, Selection, SelectionError};
 
 /// What is carried out.

@@ -5,12 +5,9 @@
 
 use std::time::Duration;
 
-use super::{Algorithm, Chains, Counts, Group, Operation, ProbeKind, Selection};
+use super::{Algorithm, Chains, Counts, Group, NamedProgram, Operation, ProbeKind, ProgramSource, Selection};
 use crate::{
-    plan::{
-        Config,
-        program::{Program, Skeleton, SkeletonError},
-    },
+    plan::{Config, program::SkeletonError},
     units::{Bytes, Hosts, Rank, Seconds},
 };
 
@@ -35,58 +32,6 @@ pub struct OperationConfig {
     pub programs: Vec<ProgramSource>,
     /// Seconds per byte by which each copy and each sum is made longer: for tests.
     pub compute: f64,
-}
-
-/// Where a program comes from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ProgramSource {
-    /// Its file.
-    File {
-        /// Without folders.
-        name: String,
-        /// As it was read.
-        text: String,
-        /// What it says.
-        program: Program,
-    },
-    /// A known program, which runs on every number of processes that suits it.
-    Skeleton(Skeleton),
-}
-
-impl ProgramSource {
-    /// The programs on these numbers of processes.
-    fn programs(&self, procs: &[usize]) -> Result<Vec<NamedProgram>, OperationError> {
-        match self {
-            Self::File { name, text, program } => {
-                Ok(vec![NamedProgram { name: name.clone(), text: text.clone(), program: program.clone() }])
-            }
-            Self::Skeleton(skeleton) => {
-                let mut error = None;
-                let made = procs.iter().filter_map(|procs| skeleton.program(*procs).map_err(|e| error = Some(e)).ok());
-                let named = made.map(|program| NamedProgram {
-                    name: skeleton.to_string(),
-                    text: skeleton.to_string(),
-                    program,
-                });
-                let named: Vec<_> = named.collect();
-                match error {
-                    Some(error) if named.is_empty() => Err(OperationError::Skeleton(error)),
-                    _ => Ok(named),
-                }
-            }
-        }
-    }
-}
-
-/// A program that is carried out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedProgram {
-    /// Name of its file, or what the skeleton is called.
-    pub name: String,
-    /// The text of its file, or what the skeleton is called.
-    pub text: String,
-    /// What it does.
-    pub program: Program,
 }
 
 /// Samples that every cell has, if as many are asked for.

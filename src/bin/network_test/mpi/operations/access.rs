@@ -1,9 +1,10 @@
 //! Kulagin's loops over an array that is on another host: every iteration fetches the whole array, or the element
 //! (scalar replacement), or all iterations read a copy that was fetched once (ArrayPreload).
 //!
-//! Iterations 0, 1, ... run on hosts 0, 1, ..., 0, 1, ..., iteration i reads element i modulo the array's length. One host
-//! does all of its iterations before the next one begins, so that no two fetches are in each other's way. The array is
-//! on host 0, whose iterations read it directly. Where all processes are on one host each of them counts as a host.
+//! Iterations 0, 1, ... run on hosts 0, 1, ..., 0, 1, ..., iteration i reads element i modulo the array's length. One
+//! host does all of its iterations before the next one begins, so that no two fetches are in each other's way. The
+//! array is on host 0, whose iterations read it directly. Where all processes are on one host each of them counts as a
+//! host.
 
 use netmatrix::plan::operation::Algorithm;
 

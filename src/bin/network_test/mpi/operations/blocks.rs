@@ -1,7 +1,7 @@
 //! Kulagin's reduction of a distributed array to one number: every process reduces its part, one process of each host
-//! combines those of its host in order, and the hosts' numbers are combined by one-sided reads, in a tree or by the first
-//! host from one host after the other. Before each level of the tree the hosts that still have a number wait for each
-//! other, before the linear reduction all hosts do: by a dissemination barrier, or counted by the first host.
+//! combines those of its host in order, and the hosts' numbers are combined by one-sided reads, in a tree or by the
+//! first host from one host after the other. Before each level of the tree the hosts that still have a number wait for
+//! each other, before the linear reduction all hosts do: by a dissemination barrier, or counted by the first host.
 //!
 //! Where all processes are on one host each of them counts as a host.
 

@@ -1,4 +1,5 @@
-//! What one rank does alone: copies a block, or adds one to another. For lambda and gamma, the seconds per byte of both.
+//! What one rank does alone: copies a block, or adds one to another. For lambda and gamma, the seconds per byte of
+//! both.
 
 use std::hint::black_box;
 
@@ -22,8 +23,8 @@ pub(super) struct Limits {
     pub(super) compute: f64,
 }
 
-/// Measures blocks of `length` bytes; `None` where the kind has no such blocks. The error is the number of bytes that are
-/// not there.
+/// Measures blocks of `length` bytes; `None` where the kind has no such blocks. The error is the number of bytes that
+/// are not there.
 pub(super) fn measure(kind: ProbeKind, length: usize, limits: &Limits) -> Result<Option<Measured>, u64> {
     if length == 0 || (kind == ProbeKind::Add && !length.is_multiple_of(size_of::<f64>())) {
         return Ok(None);

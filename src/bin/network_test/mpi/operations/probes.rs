@@ -54,8 +54,8 @@ impl Ends<'_> {
         if self.is_source() { self.destination } else { self.source }
     }
 
-    /// Measures messages as long as `data`, with a pause of `delay` seconds between those of a train. Both ends call it;
-    /// the result is right at the source.
+    /// Measures messages as long as `data`, with a pause of `delay` seconds between those of a train. Both ends call
+    /// it; the result is right at the source.
     pub(super) fn measure(
         &self,
         kind: ProbeKind,

@@ -1,9 +1,9 @@
 //! Kurnosov's reductions: own implementations over blocking sends and receives, all of which follow the steps that
 //! [`steps::reduce`] lists.
 //!
-//! The operands are whole numbers in doubles, of which sums are exact in any order. Before the samples of a cell the same
-//! steps are carried out once with an operation that does not commute, the composition of maps x -> a x + b modulo a
-//! prime, for algorithms that keep the order of the processes.
+//! The operands are whole numbers in doubles, of which sums are exact in any order. Before the samples of a cell the
+//! same steps are carried out once with an operation that does not commute, the composition of maps x -> a x + b modulo
+//! a prime, for algorithms that keep the order of the processes.
 
 use std::mem;
 

@@ -1,7 +1,8 @@
-//! Samples of one operation: warm-up, a common start, the check of every result, and the slowest process of each sample.
+//! Samples of one operation: warm-up, a common start, the check of every result, and the slowest process of each
+//! sample.
 //!
-//! The start is handled as in the mode bcast (see `collective`): without synchronised clocks two barriers stand before the
-//! operation, every process clocks from its own start, and the time in the second barrier bounds the skew; on
+//! The start is handled as in the mode bcast (see `collective`): without synchronised clocks two barriers stand before
+//! the operation, every process clocks from its own start, and the time in the second barrier bounds the skew; on
 //! synchronised clocks all begin at an agreed time, and the bound is that of the clocks and of what a process was late.
 
 use mpi::{

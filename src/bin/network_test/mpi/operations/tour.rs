@@ -237,7 +237,8 @@ impl<'w> Tour<'w> {
         self.groups[procs].as_ref().is_some_and(|group| largest(&group.comm, own) > 0)
     }
 
-    /// Measures one cell, if this rank is one of the processes: the slowest process, and at the root every process's time.
+    /// Measures one cell, if this rank is one of the processes: the slowest process, and at the root every process's
+    /// time.
     fn cell(
         &mut self,
         procs: usize,
