@@ -189,6 +189,16 @@ fn a_host_has_a_name_an_address_and_memory_of_its_own() {
 }
 
 #[test]
+fn hosts_that_are_called_alike_are_noticed() {
+    let cluster = Cluster::up("-n 3");
+    let run = || cluster.job(&format!("mpirun {PROGRAM} --lengths 1 -n 2 -f x --force")).run();
+    assert!(!run().stderr.contains("called"), "each has a name of its own");
+    assert_eq!(cluster.shell("n2", "hostname n1").code, Some(0));
+    let outcome = run();
+    assert!(outcome.stderr.contains("several hosts seem to be called n1"), "{outcome:?}");
+}
+
+#[test]
 fn up_and_down_can_be_repeated() {
     let cluster = Cluster::new();
     cluster.done("down");

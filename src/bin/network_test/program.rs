@@ -35,7 +35,7 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use crate::{
     cli::Args,
     dry_run, memory,
-    mpi::{MpiFabric, ROOT, hosts, largest, plans_agree, spread},
+    mpi::{MpiFabric, ROOT, called_alike, hosts, largest, plans_agree, spread},
     operations,
     progress::Progress,
     watchdog::{Roll, Watchdog},
@@ -165,6 +165,13 @@ fn measure_all(
             print("network_test: the ranks do not follow the same plan: start all with the same command line\n");
         }
         return exit::USAGE;
+    }
+    if let (Some(rank), true) = (called_alike(world, &hosts), me == ROOT && !args.quiet) {
+        print(&format!(
+            "network_test: note: several hosts seem to be called {}: their ranks share no memory, but count as one host; give \
+             containers names of their own\n",
+            hosts.name_of(rank)
+        ));
     }
     watchdog.watch().rest();
     if args.dry_run {

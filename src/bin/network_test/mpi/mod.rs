@@ -85,6 +85,14 @@ pub fn clock_step(world: &SimpleCommunicator) -> f64 {
     step
 }
 
+/// A rank whose host has ranks with which it shares no memory: several hosts, or containers, are called alike. Collective.
+pub fn called_alike(world: &SimpleCommunicator, hosts: &Hosts) -> Option<Rank> {
+    let me = world.rank() as Rank;
+    let together = world.split_shared(me as i32).size() as usize;
+    let is_alike = hosts.ranks_of(hosts.host_of(me)).len() > together;
+    usize::try_from(largest(world, if is_alike { me as u64 + 1 } else { 0 })).ok()?.checked_sub(1)
+}
+
 /// The largest of all ranks' values. Collective.
 pub fn largest(world: &SimpleCommunicator, own: u64) -> u64 {
     let mut largest = own;
