@@ -158,6 +158,14 @@ fn write_operations(prefix: &Path) {
         measured: measured(1e-3 + 1e-6 + 3e-10 * 4000.0),
         own: vec![1e-3, 1e-3],
     });
+    // Half of 64 words, as the skeleton's text says.
+    run.programs.push(ProgramRun {
+        name: "fft:N=64".into(),
+        text: "fft:N=64,D=0,F=0,R=0".into(),
+        procs: 2,
+        measured: measured(1e-6 + 3e-10 * 128.0),
+        own: vec![0.0, 0.0],
+    });
     run.complete = true;
     store::write_operations(&store::operations_path(prefix), &run).unwrap();
 }
@@ -192,6 +200,8 @@ fn operations_are_fitted_and_predicted() {
     let relation = errors.iter().find(|error| error["model"] == "BSPWB" && error["operation"] == "all").unwrap();
     assert!(relation["largest"].as_f64().unwrap() < 0.01, "{relation}");
     assert!((predicted["programs"][0]["mpm"].as_f64().unwrap() / 1.0022e-3 - 1.0).abs() < 0.01, "{predicted}");
+
+    assert!((predicted["programs"][1]["bspwb"].as_f64().unwrap() / 1.0384e-6 - 1.0).abs() < 0.01, "{predicted}");
 
     let printed = text(&analyze(&["predict", prefix, "--details"]).stdout);
     for part in ["off: median", "regret", "k_opt", "every cell", "two.txt"] {

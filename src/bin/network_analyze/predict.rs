@@ -16,7 +16,7 @@ use netmatrix::{
         operation::{Algorithm, Group, Operation, Parameter},
         program::{Program, Skeleton},
     },
-    record::operations::Operations,
+    record::operations::{Operations, ProgramRun},
     units::{Bytes, Hosts, Rank, Seconds},
     view::model::{
         picture,
@@ -44,7 +44,8 @@ pub struct Predict {
     #[arg(long, value_name = "LIST", conflicts_with = "run", requires = "procs", requires = "lengths")]
     parameters: Option<Parameters>,
 
-    /// BSPWB and MPM instead of a run: g=5e-8,L=1e-5 (seconds per packet, per step)
+    /// BSPWB and MPM instead of a run: g=5e-8,L=1e-5 (seconds per packet, per step), or a machine of the paper, such as
+    /// "UTP LAN"
     #[arg(long, value_name = "LIST", conflicts_with = "run", requires = "program")]
     relation: Option<RelationArgument>,
 
@@ -103,7 +104,15 @@ impl std::str::FromStr for RelationArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not understood: write g=5e-8,L=1e-5 (seconds per packet, per step)");
+        if let Some((_, relation)) = bsp::MACHINES.iter().find(|machine| machine.0.eq_ignore_ascii_case(text)) {
+            return Ok(Self(*relation));
+        }
+        let machines = bsp::MACHINES.map(|machine| machine.0).join(", ");
+        let wrong = || {
+            format!(
+                "`{text}` is not understood: write g=5e-8,L=1e-5 (seconds per packet, per step) or one of {machines}"
+            )
+        };
         let (mut g, mut l) = (None, 0.0);
         for part in text.split(',') {
             let (name, value) = part.split_once('=').ok_or_else(wrong)?;
@@ -263,16 +272,13 @@ impl Predict {
         let mut programs: Vec<(String, Program, Option<f64>)> = Vec::new();
         for name in &self.program {
             for program in self.programs(name)? {
-                let same = |own: &&netmatrix::record::operations::ProgramRun| {
-                    own.procs == program.processes
-                        && Program::parse(&own.name, &own.text).is_ok_and(|own| own == program)
-                };
+                let same = |own: &&ProgramRun| carried_out(own).is_ok_and(|own| own == program);
                 let measured = run.and_then(|run| run.programs.iter().find(same));
                 programs.push((name.clone(), program, measured.map(|own| own.measured.summary.median)));
             }
         }
         for own in run.iter().flat_map(|run| &run.programs).filter(|_| self.program.is_empty()) {
-            let program = Program::parse(&own.name, &own.text).map_err(Failure::files)?;
+            let program = carried_out(own)?;
             let seconds = Some(own.measured.summary.median).filter(|_| own.measured.is_there());
             programs.push((own.name.clone(), program, seconds));
         }
@@ -310,6 +316,14 @@ impl Predict {
         }
         let text = read_text(name.as_ref())?;
         Ok(vec![Program::parse(name, &text).map_err(Failure::files)?])
+    }
+}
+
+/// A program that was measured: its file's text, or a skeleton.
+fn carried_out(run: &ProgramRun) -> Result<Program, Failure> {
+    match run.text.parse::<Skeleton>() {
+        Ok(skeleton) => skeleton.program(run.procs).map_err(Failure::files),
+        Err(_) => Program::parse(&run.name, &run.text).map_err(Failure::files),
     }
 }
 
