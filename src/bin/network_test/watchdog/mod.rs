@@ -31,6 +31,7 @@ use std::{
 use netmatrix::{
     exit,
     measure::StopRequest,
+    plan::operation::Algorithm,
     record::{Phase, Wait, WaitOutcome},
     store::{self, append_stuck, read_stuck, stuck_line},
     units::{Hosts, Rank},
@@ -285,7 +286,7 @@ impl Shared {
         };
         let path = store::stuck_path(&known.prefix);
         drop(known);
-        print(&sentence(&wait));
+        print(&sentence(&wait, noted.operation));
         if let Err(error) = append_stuck(&path, &stuck_line(&wait)) {
             print(&format!("network_test: rank {}: cannot write `{}`: {error}\n", wait.rank, path.display()));
         }
@@ -309,13 +310,14 @@ fn now() -> String {
 }
 
 /// A wait as people read it.
-fn sentence(wait: &Wait) -> String {
+fn sentence(wait: &Wait, operation: Option<Algorithm>) -> String {
     let ranks = |ranks: &[(Rank, String)]| {
         let words: Vec<_> = ranks.iter().map(|(rank, host)| format!("rank {rank} on {host}")).collect();
         words.join(", ")
     };
     let mut where_it_was = vec![wait.phase.name().to_owned()];
     where_it_was.extend(wait.mode.map(|mode| mode.to_string()));
+    where_it_was.extend(operation.map(|algorithm| algorithm.name().to_owned()));
     where_it_was.extend(wait.length.map(|length| format!("{} bytes", length.0)));
     where_it_was.extend(wait.round.map(|round| format!("round {round}")));
     where_it_was.extend(wait.sample.map(|sample| format!("behind {sample} exchanges")));

@@ -12,7 +12,7 @@ use std::{
 };
 
 use netmatrix::{
-    plan::Mode,
+    plan::{Mode, operation::Algorithm},
     record::Phase,
     units::{Bytes, Rank},
 };
@@ -44,6 +44,8 @@ struct Page {
     other: AtomicU64,
     /// 0: none; else the place in `Mode::all`, plus 1.
     mode: AtomicU8,
+    /// 0: none; else the place in `Algorithm::all`, plus 1.
+    operation: AtomicU8,
     length: AtomicU64,
     round: AtomicU64,
     sample: AtomicU64,
@@ -66,6 +68,7 @@ impl Default for Watch {
             kind: AtomicU8::new(0),
             other: none(),
             mode: AtomicU8::new(0),
+            operation: AtomicU8::new(0),
             length: none(),
             round: none(),
             sample: none(),
@@ -86,6 +89,8 @@ pub struct Noted {
     pub others: Vec<Rank>,
     /// In which mode.
     pub mode: Option<Mode>,
+    /// In which operation.
+    pub operation: Option<Algorithm>,
     /// At which length.
     pub length: Option<Bytes>,
     /// In which round.
@@ -145,6 +150,12 @@ impl Watch {
         self.moved();
     }
 
+    /// An operation begins, or has ended.
+    pub fn operation(&self, algorithm: Option<Algorithm>) {
+        let place = algorithm.and_then(|algorithm| Algorithm::all().position(|known| known == algorithm));
+        self.0.operation.store(place.map_or(0, |place| place as u8 + 1), Relaxed);
+    }
+
     /// A run of `mode` begins, or has ended.
     pub fn mode(&self, mode: Option<Mode>) {
         let place = mode.and_then(|mode| Mode::all().position(|known| known == mode));
@@ -187,6 +198,9 @@ impl Watch {
             wait: phase.map(|phase| (*phase, kind)),
             others,
             mode,
+            operation: usize::from(page.operation.load(Relaxed))
+                .checked_sub(1)
+                .and_then(|place| Algorithm::all().nth(place)),
             length: number(&page.length).map(Bytes),
             round: number(&page.round).map(|round| round as usize),
             sample: number(&page.sample),
@@ -205,6 +219,8 @@ mod tests {
         let before = watch.noted();
         assert_eq!((before.wait, &before.others[..], before.mode, before.length), (None, &[][..], None, None));
         watch.mode(Some(Mode::Bcast));
+        watch.operation(Some(Algorithm::Scan));
+        assert_eq!(watch.noted().operation, Some(Algorithm::Scan));
         watch.length(Bytes(64), Duration::from_millis(5));
         watch.round(3);
         watch.enter(Phase::Exchange, Some(0));

@@ -215,6 +215,7 @@ impl<'w> Tour<'w> {
         if let Some(keeper) = keeper {
             (keeper.show)(TourEvent::Cells(operation));
         }
+        self.wire.watch.operation(Some(operation.algorithm));
         for length in &lengths[first..] {
             let measured = self.cell(procs, *length, &|stage| make(operation, stage, length.0 as usize));
             let Some((measured, own)) = measured.map_err(|error| self.failed(error))? else { continue };
@@ -228,13 +229,18 @@ impl<'w> Tour<'w> {
                 break;
             }
         }
+        self.wire.watch.operation(None);
         Ok(())
     }
 
     /// Whether one of the processes wants to stop. Collective among them.
     fn group_stops(&self, procs: usize) -> bool {
         let own = u64::from(Stop::code(self.request.wish()));
-        self.groups[procs].as_ref().is_some_and(|group| largest(&group.comm, own) > 0)
+        let Some(group) = &self.groups[procs] else { return false };
+        self.wire.watch.queue(Phase::Agreement, None);
+        let stops = largest(&group.comm, own) > 0;
+        self.wire.watch.rest();
+        stops
     }
 
     /// Measures one cell, if this rank is one of the processes: the slowest process, and at the root every process's
