@@ -22,14 +22,12 @@ fn parent(me: Rank) -> Option<Rank> {
 }
 
 /// Below a rank, each with the number of ranks in its part of the tree, which are the next ones; the smallest first.
-fn children(me: Rank, ranks: usize) -> impl DoubleEndedIterator<Item = (Rank, usize)> + ExactSizeIterator {
+fn children(me: Rank, ranks: usize) -> impl DoubleEndedIterator<Item = (Rank, usize)> {
     let bits = if me == ROOT { usize::BITS - (ranks - 1).leading_zeros() } else { me.trailing_zeros() };
-    let all: Vec<_> = (0..bits)
+    (0..bits)
         .map(|bit| 1 << bit)
-        .filter(|distance| me + distance < ranks)
-        .map(|distance| (me + distance, distance.min(ranks - me - distance)))
-        .collect();
-    all.into_iter()
+        .filter(move |distance| me + distance < ranks)
+        .map(move |distance: usize| (me + distance, distance.min(ranks - me - distance)))
 }
 
 /// All ranks, as one of them sees them.
