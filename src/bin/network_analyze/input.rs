@@ -97,7 +97,7 @@ impl Input {
             Ok((run, mut notices)) => {
                 memory::check(path, run.ranks())?;
                 let stuck = stuck(path)?;
-                notices.extend(stuck.summary().first().map(|sentence| notice_of_stuck(sentence, path, &*run)));
+                notices.extend((!stuck.is_empty()).then(|| notice_of_stuck(&stuck, path, &*run)));
                 Ok(Self { path: path.to_owned(), run, notices, stuck })
             }
             Err(error) => Err(explained(error, path)),
@@ -208,7 +208,9 @@ fn stuck(path: &Path) -> Result<Stuck, Failure> {
     }
 }
 
-fn notice_of_stuck(sentence: &str, path: &Path, run: &dyn Run) -> String {
+fn notice_of_stuck(stuck: &Stuck, path: &Path, run: &dyn Run) -> String {
+    // Ranks of one host that wait for each other name no host.
+    let sentence = stuck.summary().into_iter().next().unwrap_or_else(|| "ranks waited in vain".to_owned());
     let file = stuck_file(path);
     let when = if run.is_complete() { "an earlier try was stuck" } else { "the run was stuck" };
     format!("{when}: {sentence}; see `{}`", file.display())
