@@ -203,7 +203,7 @@ fn found_alone(cluster: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
 fn found_by(cluster: &str, arguments: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
     let simulation = simulate(cluster, &format!("--lengths 0,4K,64K,1M {arguments}"));
     let run = complete(&simulation, "network");
-    let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, groups: None }).unwrap();
+    let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
     assert!(diagnosis.invalid.is_empty(), "{cluster}: {:?}", diagnosis.invalid);
     diagnosis.findings.into_iter().map(|found| (found.kind, found.hosts, found.direction, found.symptom)).collect()
 }

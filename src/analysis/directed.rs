@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn options() -> Options {
-        Options { confidence: 0.99, groups: None }
+        Options { confidence: 0.99, ..Options::default() }
     }
 
     /// The receiving side of a card is slow: every mode that can tell directions names it so, alone and with another one.

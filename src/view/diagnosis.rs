@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Table;
 use crate::{
     analysis::diagnose::{
-        Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, RetestVerdict, Symptom, Waited,
+        Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom, Waited,
     },
     units::{Seconds, counted, hostlist},
 };
@@ -42,6 +42,12 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
         paragraph(out, &format!("{:<4}", id(number)), &sentence(finding))?;
         paragraph(out, "    ", &support(finding))?;
         paragraph(out, "    check: ", next_check(finding))?;
+    }
+    if !diagnosis.remarks.is_empty() {
+        writeln!(out)?;
+    }
+    for remark in &diagnosis.remarks {
+        paragraph(out, "no fault: ", &remark_text(remark))?;
     }
     if !diagnosis.findings.is_empty() {
         writeln!(out)?;
@@ -157,6 +163,42 @@ pub fn sentence(finding: &Finding) -> String {
     }
 }
 
+/// Places that one remark names.
+const NAMED: usize = 8;
+
+/// What is worth knowing and no fault, in a sentence.
+pub fn remark_text(remark: &Remark) -> String {
+    match remark {
+        Remark::Load(finding) => format!(
+            "{}; measured alone it is as fast as its peers: several messages share the way, or fewer cables are left than \
+             there should be",
+            sentence(finding)
+        ),
+        Remark::Again(found) => {
+            let mut text = format!(
+                "{} slow and not measured again alone, so others may have been on the way: ",
+                match found.len() {
+                    1 => "1 place is".to_owned(),
+                    count => format!("{count} places are"),
+                }
+            );
+            let named: Vec<String> = found.iter().take(NAMED).map(sentence).collect();
+            text += &named.join("; ");
+            if found.len() > NAMED {
+                text += &format!("; and {} more", found.len() - NAMED);
+            }
+            text + "; measure again with --retest"
+        }
+        Remark::Kinds { mode, hosts, ratio: times } => {
+            format!(
+                "{mode}: {} are of another kind: they take {} times as long as the others",
+                members(hosts),
+                ratio(*times)
+            )
+        }
+    }
+}
+
 /// A share in percent, with a digit where it is small.
 fn percent(share: f64) -> String {
     match 100.0 * share {
@@ -197,6 +239,21 @@ fn who(finding: &Finding) -> String {
                 if is_plain { group_verb(finding) } else { "" }
             )
         }
+        (Kind::Routes, hosts, _) => {
+            format!(
+                "some of the routes between {} and all others{}",
+                members(hosts),
+                if is_plain { group_verb(finding) } else { "" }
+            )
+        }
+        (Kind::Rail, hosts, _) => {
+            format!("one rail of {}{}", members(hosts), if is_plain { group_verb(finding) } else { "" })
+        }
+        (Kind::Gate, hosts, _) => format!(
+            "the way between two groups of {}{}",
+            members(hosts),
+            if is_plain { " carries messages" } else { "" }
+        ),
         (Kind::Fabric, ..) => "the fabric, at no single place".to_owned(),
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
@@ -247,6 +304,7 @@ pub fn support(finding: &Finding) -> String {
     let unit = match finding.kind {
         Kind::Link => "cells",
         Kind::Rank => "lengths",
+        Kind::Rail => "hosts",
         _ => "pairs",
     };
     let unit = if is_failure(finding.symptom) { "cells" } else { unit };
@@ -292,6 +350,10 @@ pub(super) fn usual_check(kind: Kind, symptom: Symptom, direction: Direction) ->
         (_, Symptom::Lossy) => "error counters and link-down events of the host's port; its cable; the MTU of its path",
         (Kind::Group, Symptom::Latency) => "the switch of these hosts: its uplinks, firmware and routes to the others",
         (Kind::Group, _) => "the uplinks of these hosts' switch: error counters, speed, width, a missing cable",
+        (Kind::Rail, _) => "the switch of this rail and its uplinks; the cards that are cabled to it",
+        (Kind::Routes | Kind::Gate, _) => {
+            "error counters, speed and width of each cable between these hosts' switch and the next ones: one of several"
+        }
         (Kind::Link, Symptom::Latency) => "the route between the two: a detour, one port or one inter-switch cable",
         (Kind::Link, _) => "error counters along the route between the two: one port or one inter-switch cable",
         (Kind::Rank, _) => {
@@ -380,6 +442,14 @@ fn ruled_out(finding: &Finding) -> Vec<&'static str> {
             "Not chance: several lengths or both directions agree on a size that one cause would have.",
         ],
         Kind::Rank => vec!["Not the host or its network: the other ranks on the host are faster to the same partners."],
+        Kind::Routes => vec![
+            "Not single hosts: inside their own switch they are as fast as others.",
+            "Not the whole uplink: the other routes of the same hosts are fast, as where the destination chooses the cable.",
+        ],
+        Kind::Rail => {
+            vec!["Not single ranks: the same local rank of nearly all these hosts is slow, the others are not."]
+        }
+        Kind::Gate => vec!["Not either group: toward all others both are as fast as their peers."],
         Kind::Fabric => vec![],
     };
     if finding.direction != Direction::Both && finding.symptom == Symptom::Latency {
@@ -404,6 +474,15 @@ pub struct Document {
     further_runs: Vec<RunDocument>,
     groups: Vec<Vec<String>>,
     findings: Vec<FindingDocument>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<RemarkDocument>,
+}
+
+#[derive(Serialize)]
+struct RemarkDocument {
+    kind: &'static str,
+    hosts: Vec<String>,
+    explanation: String,
 }
 
 #[derive(Serialize)]
@@ -434,6 +513,8 @@ struct FindingDocument {
     cells: Cells,
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retest: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -517,6 +598,7 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         confidence: finding.confidence,
         cells: finding.cells.into(),
         elsewhere: finding.elsewhere,
+        share: finding.share,
         retest: finding.retest.map(RetestVerdict::name),
         waited: finding
             .waited
@@ -525,6 +607,14 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         explanation: format!("{}; {}", sentence(finding), support(finding)),
         next_check: next_check(finding),
         curve: finding.curve.iter().map(CurveDocument::from).collect(),
+    };
+    let remark = |remark: &Remark| {
+        let (kind, hosts) = match remark {
+            Remark::Load(finding) => ("load", &finding.hosts),
+            Remark::Again(found) => ("again", &found[0].hosts),
+            Remark::Kinds { hosts, .. } => ("kinds", hosts),
+        };
+        RemarkDocument { kind, hosts: hosts.clone(), explanation: remark_text(remark) }
     };
     let mut runs = diagnosis.runs.iter().map(RunDocument::from);
     Document {
@@ -536,6 +626,7 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
         further_runs: runs.collect(),
         groups: (0..groups).map(members).collect(),
         findings: diagnosis.findings.iter().enumerate().map(finding).collect(),
+        remarks: diagnosis.remarks.iter().map(remark).collect(),
     }
 }
 

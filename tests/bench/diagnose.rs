@@ -67,7 +67,8 @@ fn medians(prefix: &Path, statistics: &[Statistic]) -> Vec<f64> {
 
 fn findings(prefix: &Path) -> usize {
     let run = store::open(prefix).expect("the files are there");
-    let diagnosis = diagnose::diagnose(&[&run], &Options { confidence: 0.99, groups: None }).expect("it can be judged");
+    let diagnosis =
+        diagnose::diagnose(&[&run], &Options { confidence: 0.99, ..Options::default() }).expect("it can be judged");
     assert_eq!(diagnosis.findings.len(), 1, "one host is slow");
     diagnosis.findings.len()
 }

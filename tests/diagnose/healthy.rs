@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::machine::{Machine, Planted};
 
 fn judged(run: &MemoryRun) -> Diagnosis {
-    diagnose(&[run], &Options { confidence: 0.99, groups: None }).unwrap()
+    diagnose(&[run], &Options { confidence: 0.99, ..Options::default() }).unwrap()
 }
 
 fn drawn(rng: &mut ChaCha8Rng, hosts: &[usize], leaves: &[usize]) -> Machine {

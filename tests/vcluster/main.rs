@@ -97,7 +97,7 @@ fn a_slow_cable_is_diagnosed_and_nothing_else_is() {
         cluster.done(&format!("fault host n5 rate=50mbit{fault}"));
         quiet_enough(|| {
             let run = cluster.run_of(&format!("--lengths 64K,256K -n {SAMPLES} --timing transfer --schedule isolated"));
-            let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, groups: None }).unwrap();
+            let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
             let named = diagnosis.findings.iter().map(|found| (found.kind, &found.hosts[..], found.direction));
             let expected = (Kind::Node, &["n5".to_owned()][..], direction);
             check(named.eq([expected]), || format!("{fault}: {:#?}", diagnosis.findings))

@@ -294,7 +294,7 @@ impl Comparing<'_> {
                 let subject = match found.kind {
                     Kind::Link => Subject::Link,
                     Kind::Group => Subject::Group,
-                    Kind::Node | Kind::Rank | Kind::Fabric => Subject::Host,
+                    Kind::Node | Kind::Rank | Kind::Fabric | Kind::Routes | Kind::Gate | Kind::Rail => Subject::Host,
                 };
                 if let (Subject::Link, &[i, j]) = (subject, &found.hosts[..])
                     && !describer.has_changed((i, j), found.range, *sign, self.floor())

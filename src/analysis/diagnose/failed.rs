@@ -65,6 +65,7 @@ impl Failure {
             extra_seconds: f64::INFINITY,
             confidence: 1.0 - self.p,
             cells: Agreement { slow: self.failed, of: self.of },
+            share: None,
             elsewhere: Some(self.elsewhere),
             waited: None,
             retest: None,
@@ -398,7 +399,7 @@ mod tests {
 
     /// Kind, hosts, direction, symptom and first length of what is found.
     fn found(run: &MemoryRun) -> Vec<(Kind, String, Direction, Symptom, u64)> {
-        let diagnosis = diagnose(&[run], &Options { confidence: 0.99, groups: None }).unwrap();
+        let diagnosis = diagnose(&[run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
         assert_ne!(diagnosis.verdict(), "healthy", "a pair that was tried has failed");
         let of =
             |found: Finding| (found.kind, found.hosts.join(" "), found.direction, found.symptom, found.lengths.0.0);
@@ -456,7 +457,7 @@ mod tests {
     #[test]
     fn what_was_not_asked_for_is_no_finding() {
         let absent = run(|a, b, _| if a == 2 || b == 2 { State::NotScheduled } else { State::Measured });
-        let diagnosis = diagnose(&[&absent], &Options { confidence: 0.99, groups: None }).unwrap();
+        let diagnosis = diagnose(&[&absent], &Options { confidence: 0.99, ..Options::default() }).unwrap();
         assert!(diagnosis.findings.is_empty(), "{:?}", diagnosis.findings);
     }
 }

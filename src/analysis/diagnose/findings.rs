@@ -76,6 +76,8 @@ pub struct Finding {
     pub confidence: f64,
     /// Cells that agree.
     pub cells: Agreement,
+    /// Of what is slow with some partners or on some routes only: the share of them.
+    pub share: Option<f64>,
     /// Of exchanges that fail or damage payloads: the share of them elsewhere.
     pub elsewhere: Option<f64>,
     /// Of hosts for which ranks waited in vain: who did, and where it stands.
@@ -160,6 +162,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspic
         extra_seconds,
         confidence: 1.0 - suspicion.doubt,
         cells: judgement.agreement(suspicion),
+        share: None,
         elsewhere: None,
         waited: None,
         retest: None,
@@ -181,7 +184,7 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
 
 /// Whether the ratio fades away as messages grow longer, up to the longest that was measured, as no lack of bandwidth
 /// does: a latency that long messages pay several times, because they ask first, grows with the length as well.
-fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
+pub(super) fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
     let effect = |at: &AtLength| at.ratio.ln();
     let longest = curve.last().map_or(f64::NAN, effect);
     first < last && curve[first].length <= SHORT && longest < FADED * effect(&curve[first])
@@ -238,6 +241,7 @@ mod tests {
             extra_seconds: 1e-6,
             confidence: 0.999,
             cells: Agreement { slow: 10, of: 10 },
+            share: None,
             elsewhere: None,
             waited: None,
             retest: None,

@@ -85,6 +85,19 @@ impl Folded {
         (!relative.lengths.is_empty()).then_some(relative)
     }
 
+    /// Some lengths, by number.
+    pub(super) fn of_lengths(&self, lengths: &[usize]) -> Self {
+        let pick = |squares: &[Square]| lengths.iter().map(|length| squares[*length].clone()).collect();
+        Self {
+            names: self.names.clone(),
+            lengths: lengths.iter().map(|length| self.lengths[*length]).collect(),
+            level: lengths.iter().map(|length| self.level[*length]).collect(),
+            mean: pick(&self.mean),
+            half: pick(&self.half),
+            one_way: lengths.iter().map(|length| self.one_way[*length].clone()).collect(),
+        }
+    }
+
     /// Names, lengths and levels alone.
     pub fn without_pairs(&self) -> Self {
         let (names, lengths, level) = (self.names.clone(), self.lengths.clone(), self.level.clone());

@@ -25,6 +25,7 @@
 
 pub mod accuse;
 mod bands;
+mod by_places;
 mod contrast;
 pub mod evidence;
 mod failed;
@@ -36,6 +37,7 @@ mod logarithms;
 mod middles;
 pub mod model;
 mod one_way;
+mod places;
 mod pods;
 mod polish;
 mod ranks;
@@ -80,6 +82,12 @@ pub enum Kind {
     Rank,
     /// The path between two hosts.
     Link,
+    /// Some of the routes between several hosts and all others.
+    Routes,
+    /// The way between two groups of hosts.
+    Gate,
+    /// One rail of several hosts that share its switch.
+    Rail,
 }
 
 impl Kind {
@@ -91,6 +99,9 @@ impl Kind {
             Self::Node => "node",
             Self::Rank => "rank",
             Self::Link => "link",
+            Self::Routes => "routes",
+            Self::Gate => "gate",
+            Self::Rail => "rail",
         }
     }
 }
@@ -164,9 +175,21 @@ impl Symptom {
     }
 }
 
+/// What times are taken to be made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Model {
+    /// Factors of hosts, groups and pairs that multiply.
+    #[default]
+    Factors,
+    /// Distances and places, of which the slowest counts.
+    Places,
+}
+
 /// What the detector is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// What times are taken to be made of.
+    pub model: Model,
     /// Probability with which a healthy run has no finding.
     pub confidence: f64,
     /// The group of every host of the first run, `[host]`, where somebody knows them; else they are found in the data.
@@ -191,6 +214,24 @@ pub struct Judged {
     pub measured: f64,
 }
 
+/// What is worth knowing and no fault.
+#[derive(Clone, Debug)]
+pub enum Remark {
+    /// Slow only while others communicate: these share a way, or fewer cables are left than there should be.
+    Load(Finding),
+    /// Slow, but by what a single measurement cannot tell from others on the same way.
+    Again(Vec<Finding>),
+    /// Hosts differ by design: those that take longer, and how many times as long.
+    Kinds {
+        /// The mode in which it shows.
+        mode: Mode,
+        /// Names.
+        hosts: Vec<String>,
+        /// How many times as long.
+        ratio: f64,
+    },
+}
+
 /// What came out.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
@@ -202,6 +243,8 @@ pub struct Diagnosis {
     pub group: Vec<usize>,
     /// By weight.
     pub findings: Vec<Finding>,
+    /// What is worth knowing and no fault.
+    pub remarks: Vec<Remark>,
     /// Why the measurement cannot be judged, or not in full; empty where it can.
     pub invalid: Vec<String>,
     /// The confidence that was asked for.
@@ -249,6 +292,7 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         group: vec![0; names.len()],
         hosts: names,
         findings: Vec::new(),
+        remarks: Vec::new(),
         invalid: Vec::new(),
         confidence: options.confidence,
     };
@@ -267,7 +311,11 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
             times.push(None);
             continue;
         }
-        let (folded, group) = judge_run(*run, (known.as_deref(), is_twin), confidence, &mut diagnosis)?;
+        let judge = match options.model {
+            Model::Factors => judge_run,
+            Model::Places => by_places::judge_run,
+        };
+        let (folded, group) = judge(*run, (known.as_deref(), is_twin), confidence, &mut diagnosis)?;
         known.get_or_insert(group);
         times.push(Some(folded));
     }

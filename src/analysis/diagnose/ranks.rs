@@ -57,6 +57,7 @@ pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -
             extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
             confidence: 1.0 - evidence::doubt(evidence.score, run.ranks(), effects.len()),
             cells: agreement(&effects[first..=last], rank, evidence.effect),
+            share: None,
             elsewhere: None,
             waited: None,
             retest: None,

@@ -138,7 +138,8 @@ mod tests {
             (1e-6 * time, 1e-6 * time * scatter)
         };
         let run = run(&names, &BOTH, &mut draw);
-        let Diagnosis { findings, .. } = diagnose(&[&run], &Options { confidence: 0.99, groups: None }).unwrap();
+        let Diagnosis { findings, .. } =
+            diagnose(&[&run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
         let mut found: Vec<_> =
             findings.iter().map(|found| (found.hosts.concat(), found.symptom, found.direction.name())).collect();
         found.sort_by(|a, b| a.0.cmp(&b.0));

@@ -60,6 +60,7 @@ fn finding(header: &Header, place: &StuckPlace, file: &str) -> Finding {
         extra_seconds: f64::INFINITY,
         confidence: 1.0,
         cells: Agreement { slow: 0, of: 0 },
+        share: None,
         elsewhere: None,
         waited: Some(waited(place, file)),
         retest: None,
@@ -100,7 +101,7 @@ mod tests {
     }
 
     fn judged(run: &MemoryRun, waits: Vec<Wait>) -> Diagnosis {
-        let mut diagnosis = diagnose(&[run], &Options { confidence: 0.99, groups: None }).unwrap();
+        let mut diagnosis = diagnose(&[run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
         add(&mut diagnosis, run.header(), &Stuck { waits }, "w_stuck.txt");
         diagnosis
     }

@@ -50,7 +50,7 @@ fn suspicion(kind: Kind, hosts: &[usize], direction: Direction) -> Suspicion {
 
 fn diagnosed(runs: &[&MemoryRun]) -> Diagnosis {
     let runs: Vec<&dyn Run> = runs.iter().map(|run| *run as &dyn Run).collect();
-    diagnose(&runs, &Options { confidence: 0.99, groups: None }).unwrap()
+    diagnose(&runs, &Options { confidence: 0.99, ..Options::default() }).unwrap()
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn runs_without_a_median_and_of_other_hosts_are_refused() {
     let min = MemoryRun::with_statistics(one.header().clone(), vec![Statistic::Min]);
     let other = run(Machine::leaf_spine(8, 1, 1), Mode::Put);
     let error = |runs: &[&dyn Run]| {
-        let error = diagnose(runs, &Options { confidence: 0.99, groups: None }).unwrap_err();
+        let error = diagnose(runs, &Options { confidence: 0.99, ..Options::default() }).unwrap_err();
         error.downcast::<DiagnoseError>().map(|error| *error).unwrap()
     };
     assert_eq!(error(&[&min]), DiagnoseError::NoMedian);

@@ -40,6 +40,10 @@ pub struct Diagnose {
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 
+    /// What times are taken to be made of
+    #[arg(long, value_enum, default_value_t = Model::Factors)]
+    model: Model,
+
     /// Show the evidence for one finding, by its name in the list
     #[arg(long, value_name = "FINDING")]
     explain: Option<String>,
@@ -57,6 +61,24 @@ pub struct Diagnose {
     force: bool,
 }
 
+/// What times are taken to be made of.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Model {
+    /// Factors of hosts, groups and pairs that multiply
+    Factors,
+    /// Distances, and places of which the slowest counts: also some routes of a leaf, rails, gates, kinds of hosts, load
+    Places,
+}
+
+impl From<Model> for diagnose::Model {
+    fn from(model: Model) -> Self {
+        match model {
+            Model::Factors => Self::Factors,
+            Model::Places => Self::Places,
+        }
+    }
+}
+
 impl Diagnose {
     /// Prints the diagnosis.
     pub fn run(self) -> Outcome {
@@ -71,7 +93,7 @@ impl Diagnose {
         let hosts = &inputs[0].run.header().hosts;
         let groups = file.map(|file| Ok(group_of_host(&file.of(hosts)?, hosts))).transpose()?;
         let inputs: Vec<&Input> = inputs.iter().collect();
-        let diagnosis = judge(&inputs, self.confidence, groups)?;
+        let diagnosis = judge(&inputs, self.confidence, groups, self.model.into())?;
         let explained = self.explain.as_deref().map(|name| number(&diagnosis, name)).transpose()?;
         if let Some(path) = &self.json {
             let document = document(&diagnosis, &inputs);
@@ -126,9 +148,14 @@ pub fn document(diagnosis: &Diagnosis, inputs: &[&Input]) -> impl Serialize + us
 
 /// Judges runs of the same hosts together. `groups`: of every host, `[host]`, where somebody knows them. What an
 /// unfinished run waited for in vain is evidence; what an earlier try of a finished one did is not.
-pub fn judge(inputs: &[&Input], confidence: f64, groups: Option<Vec<usize>>) -> Result<Diagnosis, Failure> {
+pub fn judge(
+    inputs: &[&Input],
+    confidence: f64,
+    groups: Option<Vec<usize>>,
+    model: diagnose::Model,
+) -> Result<Diagnosis, Failure> {
     let runs: Vec<&dyn Run> = inputs.iter().map(|input| &*input.run).collect();
-    let judged = diagnose::diagnose(&runs, &Options { confidence, groups });
+    let judged = diagnose::diagnose(&runs, &Options { model, confidence, groups });
     let mut diagnosis = judged.map_err(|error| match error.downcast_ref() {
         Some(DiagnoseError::DifferentHosts(..)) => Failure::usage(error),
         _ => Failure::files(error),

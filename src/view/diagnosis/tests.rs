@@ -21,6 +21,7 @@ fn finding() -> Finding {
         extra_seconds: 2e-6,
         confidence: 0.9987,
         cells: Agreement { slow: 29, of: 30 },
+        share: None,
         elsewhere: None,
         waited: None,
         retest: None,
@@ -34,6 +35,7 @@ fn diagnosis(findings: Vec<Finding>, invalid: &[&str]) -> Diagnosis {
         hosts: (0..16).map(|host| format!("node{host:03}")).collect(),
         group: (0..16).map(|host| host / 12).collect(),
         findings,
+        remarks: Vec::new(),
         invalid: invalid.iter().map(|&reason| reason.to_owned()).collect(),
         confidence: 0.99,
     }

@@ -1,6 +1,6 @@
 //! Operations on P processes: what every process does, and how it is timed.
 //!
-//! In: an [`netmatrix::plan::operation::OperationPlan`]. Out: the times of the slowest process and of every process, at
+//! In: an `OperationPlan`. Out: the times of the slowest process and of every process, at
 //! the root. An operation is one small file ([`make`] is the list of them) behind the trait [`Carried`]; [`sampler`]
 //! takes its samples, `probes` those of what fits need besides, [`tour`] goes through the plan. Each number of
 //! processes has a communicator of its own, in which process 0 is rank 0 of the job.

@@ -1,0 +1,206 @@
+//! How far hosts are from each other, told by short messages alone; and which hosts are of which kind.
+//!
+//! In: the short messages of a run, or groups that somebody knows. Out: [`Distances`]: the leaf and the pod of every host,
+//! and the distance class of every pair. Short messages show where hosts are, long ones how good they are: a slow cable
+//! is never a distance. A class is needed by many places: what only one leaf is far by, is that leaf's.
+
+use rayon::prelude::*;
+
+use super::{
+    fit::Fit,
+    tree::{Pairs, leaves, parts},
+};
+use crate::{
+    analysis::{
+        diagnose::{folded::Folded, sample, structure::Neighbourhoods},
+        groups::by_size,
+        square::Square,
+    },
+    stats::{median, quantile},
+};
+
+/// Least difference between two levels of a tree, `ln(ratio)`: what healthy cables may differ by is less.
+const LEAST_STEP: f64 = 0.02;
+
+/// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
+const LEAST_KIND: f64 = 0.25;
+
+/// Hosts of which a torus is looked for.
+const LEAST_OF_TORI: usize = 12;
+const MOST_OF_TORI: usize = 256;
+
+/// Most hosts of which all pairs are joined.
+const MOST_HOSTS: usize = 1024;
+
+/// Which pairs are alike as long as nothing is wrong.
+#[derive(Clone, Debug)]
+pub struct Distances {
+    /// The leaf of every host, `[host]`, numbered from 0; the largest first.
+    pub leaf: Vec<usize>,
+    /// The pod of every leaf, `[leaf]`; all the same where there are no pods.
+    pub pod: Vec<usize>,
+    /// The kind of every host, `[host]`.
+    pub kind: Vec<usize>,
+    /// Number of classes.
+    pub classes: usize,
+    hops: Option<Vec<u8>>,
+}
+
+impl Distances {
+    /// All hosts on one switch.
+    pub fn flat(hosts: usize) -> Self {
+        Self::of(vec![0; hosts], None)
+    }
+
+    fn of(leaf: Vec<usize>, hops: Option<Vec<u8>>) -> Self {
+        let (leaves, hosts) = (leaf.iter().max().map_or(0, |last| last + 1), leaf.len());
+        let mut distances = Self { leaf, pod: vec![0; leaves], kind: vec![0; hosts], classes: 0, hops };
+        distances.count();
+        distances
+    }
+
+    fn count(&mut self) {
+        let kinds = self.kinds();
+        let steps = self.hops.as_ref().map_or(3, |hops| hops.iter().max().map_or(1, |most| usize::from(*most) + 1));
+        self.classes = steps * kinds * kinds;
+    }
+
+    /// Number of kinds of hosts.
+    pub fn kinds(&self) -> usize {
+        self.kind.iter().max().map_or(1, |last| last + 1)
+    }
+
+    /// Number of leaves.
+    pub fn leaves(&self) -> usize {
+        self.pod.len()
+    }
+
+    /// The hosts of a leaf, ascending.
+    pub fn members(&self, leaf: usize) -> Vec<usize> {
+        (0..self.leaf.len()).filter(|host| self.leaf[*host] == leaf).collect()
+    }
+
+    /// The class of a pair, the same both ways.
+    pub fn class(&self, i: usize, j: usize) -> usize {
+        let step = match &self.hops {
+            Some(hops) => hops[i * self.leaf.len() + j].into(),
+            None if self.leaf[i] == self.leaf[j] => 0,
+            None if self.pod[self.leaf[i]] == self.pod[self.leaf[j]] => 1,
+            None => 2,
+        };
+        let (low, high) = (self.kind[i].min(self.kind[j]), self.kind[i].max(self.kind[j]));
+        let kinds = self.kinds();
+        (step * kinds + low) * kinds + high
+    }
+
+    /// From the short lengths of a run, or from groups that somebody knows. `values`: mean over these lengths.
+    pub fn find(short: &Folded, values: &Square, known: Option<&[usize]>) -> Self {
+        let hosts = short.hosts();
+        // In seconds, as parts of short messages add.
+        let mut times = values.clone();
+        times.rows_mut().for_each(|row| row.iter_mut().for_each(|time| *time = time.exp()));
+        let values = &times;
+        if let Some(known) = known {
+            let mut distances = Self::of(known.to_vec(), None);
+            distances.find_pods(values);
+            return distances;
+        }
+        if hosts > MOST_HOSTS {
+            return Self::of(by_size(&sample::infer(short).group), None);
+        }
+        let mut tree = Self::of(leaves(values), None);
+        tree.find_pods(values);
+        if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
+            return tree;
+        }
+        let Neighbourhoods::Hops(hops) = sample::infer(short).neighbourhoods else { return tree };
+        // Every host of a torus has a place of its own.
+        let torus = Self::of(vec![0; hosts], Some(hops));
+        let pairs = Pairs::of(values);
+        let cost = |distances: &Self| pairs.cost(|i, j| distances.class(i, j), distances.classes).0;
+        let labels = |count: usize| hosts as f64 * (count as f64).ln();
+        if cost(&torus) + labels(hosts) < cost(&tree) + labels(tree.leaves()) { torus } else { tree }
+    }
+
+    /// Joins leaves to pods: two pods at least have two leaves at least.
+    fn find_pods(&mut self, values: &Square) {
+        let leaves = self.leaves();
+        if leaves < 4 {
+            return;
+        }
+        let noise = Fit::of(values, self).noise;
+        let members: Vec<Vec<usize>> = (0..leaves).map(|leaf| self.members(leaf)).collect();
+        let (mut apart, mut errors) = (Square::missing(leaves), Vec::new());
+        for (a, b) in (0..leaves).flat_map(|a| (a + 1..leaves).map(move |b| (a, b))) {
+            let cells = members[a].iter().flat_map(|i| members[b].iter().flat_map(|j| [(*i, *j), (*j, *i)]));
+            let mut times: Vec<f64> = cells.map(|(i, j)| values.at(i, j)).filter(|time| !time.is_nan()).collect();
+            // The median errs by 1.25 standard deviations over the root of the number.
+            errors.push(1.25 * noise / (times.len().max(1) as f64).sqrt());
+            let middle = median(&mut times);
+            apart.set(a, b, middle);
+            apart.set(b, a, middle);
+        }
+        let (pod, _) = parts(&apart, Some(median(&mut errors).max(LEAST_STEP / 2.0)));
+        let size = |own: usize| pod.iter().filter(|other| **other == own).count();
+        let pods = pod.iter().max().map_or(0, |last| last + 1);
+        if (0..pods).filter(|own| size(*own) > 1).count() > 1 {
+            self.pod = pod;
+        }
+    }
+
+    /// Divides hosts by what even their fastest pairs take, at short and at long lengths, where many hosts are alike in
+    /// it. Returns the slower ones and how many times as long these take, if there are kinds.
+    pub fn find_kinds(&mut self, fits: &[&Fit]) -> Option<(Vec<usize>, f64)> {
+        let mut most: Option<(Vec<usize>, f64)> = None;
+        for fit in fits {
+            if let Some((is_slow, ratio)) = self.two_kinds(fit) {
+                let before = self.kinds();
+                let slower = (0..is_slow.len()).filter(|host| is_slow[*host]).collect();
+                let both: Vec<usize> =
+                    self.kind.iter().zip(is_slow).map(|(kind, slow)| kind + before * usize::from(slow)).collect();
+                let mut numbers = both.clone();
+                numbers.sort_unstable();
+                numbers.dedup();
+                self.kind = both.iter().map(|own| numbers.binary_search(own).unwrap_or(0)).collect();
+                if most.as_ref().is_none_or(|(_, known)| ratio > *known) {
+                    most = Some((slower, ratio));
+                }
+            }
+        }
+        self.count();
+        most
+    }
+
+    fn two_kinds(&self, fit: &Fit) -> Option<(Vec<bool>, f64)> {
+        let hosts = self.leaf.len();
+        let fastest = |host: usize| {
+            let others = (0..hosts).filter(|other| *other != host);
+            let pairs = others.flat_map(|other| [fit.beyond_class(host, other), fit.beyond_class(other, host)]);
+            let mut values: Vec<f64> = pairs.filter(|value| !value.is_nan()).collect();
+            if values.is_empty() { f64::NAN } else { quantile(&mut values, 0.25) }
+        };
+        let own: Vec<f64> = (0..hosts).map(fastest).collect();
+        let mut sorted: Vec<f64> = own.iter().copied().filter(|value| !value.is_nan()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let least = ((LEAST_KIND * count as f64).ceil() as usize).max(3);
+        // The widest gap that leaves enough hosts on either side.
+        let cut = (least..=count.checked_sub(least)?)
+            .max_by(|a, b| (sorted[*a] - sorted[*a - 1]).total_cmp(&(sorted[*b] - sorted[*b - 1])))?;
+        let (low, high) = sorted.split_at(cut);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let ratio = mean(high) - mean(low);
+        let gap = high[0] - low[low.len() - 1];
+        // Wider than either kind is in itself.
+        let widest = (low[low.len() - 1] - low[0]).max(high[high.len() - 1] - high[0]);
+        if gap <= widest || ratio < LEAST_STEP {
+            return None;
+        }
+        let is_slow: Vec<bool> = own.iter().map(|value| *value >= high[0]).collect();
+        // Most hosts of one leaf are no kind: a leaf is maintained as a whole.
+        let leaves: Vec<usize> = (0..hosts).filter(|host| is_slow[*host]).map(|host| self.leaf[host]).collect();
+        let is_of_one = leaves.iter().all(|leaf| *leaf == leaves[0]) && self.leaves() > 1;
+        let is_whole = is_of_one && leaves.len() == self.members(leaves[0]).len();
+        (!is_of_one || is_whole).then_some((is_slow, ratio.exp()))
+    }
+}

@@ -1,0 +1,166 @@
+//! What hosts add to the times of a run, and what is left of every pair.
+//!
+//! In: logarithms of times over pairs of hosts, and the distance class of every pair. Out: [`Fit`]:
+//!
+//! ```text
+//! y_ij = base(class of ij) + send_i + receive_j + rest_ij
+//! ```
+//!
+//! by turns, with locations that a few pairs cannot move (Huber's M-estimate from the median).
+
+use rayon::prelude::*;
+
+use super::distance::Distances;
+use crate::{
+    analysis::square::Square,
+    stats::{median, quantile, scatter_about_zero},
+};
+
+/// Turns: rows and columns of a complete square are orthogonal, of which a few cells are missing nearly so.
+const TURNS: usize = 4;
+
+/// Huber's constant: 95 % efficient where there are no outliers (Huber 1964).
+const HUBER: f64 = 1.345;
+
+/// The usual time of a class is the quantile at this share of its pairs: the slow way of one pod of three is the way of two
+/// thirds of the pairs between pods. What hosts add is not taken off before: it is not known where ways are slow.
+const USUAL: f64 = 0.25;
+
+/// Cells of a class that its base is found from: their median errs by a two hundredth of their scatter.
+const ENOUGH: usize = 1 << 16;
+
+/// A square taken apart.
+#[derive(Clone)]
+pub struct Fit {
+    /// `[class]`.
+    pub base: Vec<f64>,
+    /// `[host]`; their medians are 0.
+    pub send: Vec<f64>,
+    /// `[host]`.
+    pub receive: Vec<f64>,
+    /// `[source][destination]`.
+    pub rest: Square,
+    /// Standard deviation of the rest.
+    pub noise: f64,
+    /// Partners of every host, `[host]`: the fewer of both directions.
+    pub partners: Vec<usize>,
+}
+
+/// Location of values that scatter by `noise`; NaN where there are none. They are reordered.
+pub fn centre(values: &mut Vec<f64>, noise: f64) -> f64 {
+    values.retain(|value| !value.is_nan());
+    let mut centre = median(values);
+    if values.len() < 3 || noise <= 0.0 {
+        return centre;
+    }
+    let most = HUBER * noise;
+    for _ in 0..2 {
+        centre += values.iter().map(|value| (value - centre).clamp(-most, most)).sum::<f64>() / values.len() as f64;
+    }
+    centre
+}
+
+impl Fit {
+    /// Takes logarithms of times apart. Missing pairs are NaN.
+    pub fn of(values: &Square, distances: &Distances) -> Self {
+        let hosts = values.side();
+        let mut fit = Self {
+            base: vec![0.0; distances.classes],
+            send: vec![0.0; hosts],
+            receive: vec![0.0; hosts],
+            rest: values.clone(),
+            noise: 0.0,
+            partners: vec![0; hosts],
+        };
+        let turned = turned(values);
+        fit.find_base(values, distances);
+        for turn in 0..TURNS {
+            fit.send = fit.of_hosts(values, distances, &fit.receive);
+            fit.receive = fit.of_hosts(&turned, distances, &fit.send);
+            for side in [&mut fit.send, &mut fit.receive] {
+                let middle = median(&mut side.clone());
+                side.iter_mut().for_each(|value| *value -= middle);
+                fit.base.iter_mut().for_each(|base| *base += middle);
+            }
+            if turn == 0 || turn + 1 == TURNS {
+                fit.find_rest(values, distances);
+            }
+        }
+        let known = |row: usize| values.present(row).min(turned.present(row));
+        fit.partners = (0..hosts).map(known).collect();
+        fit
+    }
+
+    fn find_base(&mut self, values: &Square, distances: &Distances) {
+        let hosts = values.side();
+        let mut cells: Vec<Vec<f64>> = vec![Vec::new(); distances.classes];
+        let step = (hosts * hosts / ENOUGH).max(1);
+        // Every so many-th diagonal: all hosts take part alike.
+        for shift in (1..hosts).step_by(step.min(hosts / 2).max(1)) {
+            for i in 0..hosts {
+                let j = (i + shift) % hosts;
+                let value = values.at(i, j);
+                if !value.is_nan() {
+                    cells[distances.class(i, j)].push(value);
+                }
+            }
+        }
+        for (base, cells) in self.base.iter_mut().zip(&mut cells) {
+            *base = if cells.is_empty() { f64::NAN } else { quantile(cells, USUAL) };
+        }
+    }
+
+    /// Location of what rows have beyond the base and the other side.
+    fn of_hosts(&self, values: &Square, distances: &Distances, other: &[f64]) -> Vec<f64> {
+        let of_row = |i: usize| {
+            let row = values.row(i).iter().zip(other).enumerate();
+            let mut rests: Vec<f64> =
+                row.map(|(j, (value, other))| f64::from(*value) - self.base[distances.class(i, j)] - other).collect();
+            let centre = centre(&mut rests, self.noise);
+            if centre.is_nan() { 0.0 } else { centre }
+        };
+        (0..values.side()).into_par_iter().map(of_row).collect()
+    }
+
+    fn find_rest(&mut self, values: &Square, distances: &Distances) {
+        let (base, send, receive) = (&self.base, &self.send, &self.receive);
+        self.rest.rows_mut().enumerate().for_each(|(i, rest)| {
+            for (j, (rest, value)) in rest.iter_mut().zip(values.row(i)).enumerate() {
+                *rest = (f64::from(*value) - base[distances.class(i, j)] - send[i] - receive[j]) as f32;
+            }
+        });
+        let step = (rest_len(&self.rest) / ENOUGH).max(1) | 1;
+        let some = self.rest.values().iter().step_by(step).copied().map(f64::from);
+        let mut some: Vec<f64> = some.filter(|value| !value.is_nan()).collect();
+        // As many numbers were taken from the cells as there are hosts, twice, and classes.
+        let cells = self.rest.values().iter().filter(|value| !value.is_nan()).count() as f64;
+        let free = cells - (2 * send.len() + base.len()) as f64 + 1.0;
+        self.noise = scatter_about_zero(&mut some) * (cells / free.max(cells / 4.0)).max(1.0).sqrt();
+    }
+
+    /// What a healthy pair takes. Of a class of which nothing is known, what the first one takes.
+    pub fn usual(&self, source: usize, destination: usize, distances: &Distances) -> f64 {
+        let base = self.base[distances.class(source, destination)];
+        let base =
+            if base.is_nan() { self.base.iter().copied().find(|base| !base.is_nan()).unwrap_or(0.0) } else { base };
+        base + self.send[source] + self.receive[destination]
+    }
+
+    /// What a pair takes beyond its class.
+    pub fn beyond_class(&self, source: usize, destination: usize) -> f64 {
+        self.rest.at(source, destination) + self.send[source] + self.receive[destination]
+    }
+}
+
+fn rest_len(square: &Square) -> usize {
+    square.values().len()
+}
+
+/// Rows for columns.
+fn turned(square: &Square) -> Square {
+    let mut turned = Square::missing(square.side());
+    turned.rows_mut().enumerate().for_each(|(row, values)| {
+        values.iter_mut().enumerate().for_each(|(column, value)| *value = square.at(column, row) as f32);
+    });
+    turned
+}

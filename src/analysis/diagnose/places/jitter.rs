@@ -1,0 +1,91 @@
+//! Hosts whose samples scatter although their medians are usual.
+//!
+//! In: the scatter of every pair's samples. Out: [`Scatterer`]s. On a healthy machine a cell's deviation is small or huge,
+//! by whether it caught one of the rare disturbed samples: so cells are ranked, and a host is judged by the mean rank of
+//! its cells (normal scores, van der Waerden 1952), compared with the other hosts.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::spread::Spread;
+use crate::{
+    analysis::diagnose::{Direction, folded::Folded},
+    stats::median,
+};
+
+/// Least number of times, as a logarithm, that samples scatter as far as usual: below that a daemon is not worth a walk.
+const LEAST: f64 = 0.35;
+
+/// A host that scatters.
+pub struct Scatterer {
+    /// Its number among those that were looked at.
+    pub host: usize,
+    /// Which way.
+    pub direction: Direction,
+    /// Logarithm of the probability that a healthy run has such a host.
+    pub log: f64,
+    /// How many times as far its samples scatter, `ln(ratio)`, `[length]`.
+    pub effects: Vec<f64>,
+}
+
+/// The hosts that scatter.
+pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
+    let hosts = scatter.hosts();
+    // Of what hosts send and of what they receive.
+    let mut sums = vec![[(0.0, 0.0); 2]; hosts];
+    for length in 0..scatter.lengths.len() {
+        let mut cells: Vec<(f64, usize, usize)> = Vec::new();
+        for (i, j) in (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+            let value = scatter.from_to(length, i, j);
+            if !value.is_nan() {
+                cells.push((value, i, j));
+            }
+        }
+        cells.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let all = cells.len() as f64;
+        let mut first = 0;
+        while first < cells.len() {
+            // Cells that scatter alike share the mean of their ranks.
+            let last = first + cells[first..].iter().take_while(|cell| cell.0 == cells[first].0).count();
+            let rank = (first + last) as f64 / 2.0;
+            let score = Normal::standard().inverse_cdf(((rank + 0.5) / (all + 1.0)).min(1.0 - 0.5 / (all + 1.0)));
+            for (_, i, j) in &cells[first..last] {
+                for (host, side) in [(*i, 0), (*j, 1)] {
+                    let own = &mut sums[host][side];
+                    *own = (own.0 + score, own.1 + 1.0);
+                }
+            }
+            first = last;
+        }
+    }
+    let mean = |own: &[(f64, f64)]| {
+        own.iter().map(|(sum, _)| sum).sum::<f64>() / own.iter().map(|(_, count)| count).sum::<f64>()
+    };
+    let means: Vec<f64> = sums.iter().map(|own| mean(own)).collect();
+    // Independent cells have a variance of 1.
+    let least = sums.iter().map(|own| 1.0 / (own[0].1 + own[1].1).max(1.0)).fold(f64::INFINITY, f64::min).sqrt();
+    let Some(spread) = Spread::of(means.iter().copied()) else { return Vec::new() };
+    let spread = spread.at_least(least);
+    let of_host = |host: usize| {
+        let log = spread.log(means[host] - spread.centre, hosts as f64);
+        let effect = |length: usize| {
+            let others = (0..hosts).filter(|other| *other != host);
+            let own =
+                others.flat_map(|other| [scatter.from_to(length, host, other), scatter.from_to(length, other, host)]);
+            median(&mut own.filter(|value| !value.is_nan()).collect::<Vec<_>>())
+        };
+        let [send, receive] = [0, 1].map(|side| mean(&sums[host][side..=side]) - spread.centre);
+        let direction = match (receive < send / 2.0, send < receive / 2.0) {
+            (true, _) => Direction::Send,
+            (_, true) => Direction::Receive,
+            _ => Direction::Both,
+        };
+        (log < (1.0 - confidence).ln()).then(|| Scatterer {
+            host,
+            direction,
+            log,
+            effects: (0..scatter.lengths.len()).map(effect).collect(),
+        })
+    };
+    let is_worth = |found: &Scatterer| found.effects.iter().any(|effect| *effect >= LEAST);
+    (0..hosts).filter_map(of_host).filter(is_worth).collect()
+}

@@ -1,0 +1,145 @@
+//! How far numbers of one kind lie apart where a few of them may be faults.
+//!
+//! In: a number for every place of a kind. Out: [`Spread`]: centre and standard deviation of those that are alike, and how
+//! improbable any number is among them. It knows nothing of places.
+//!
+//! Method: forward search (Atkinson and Riani 2000). It begins with the half of the numbers that lie closest together and
+//! takes in the nearest of the others for as long as it is no outlier among those that are in. The standard deviation of
+//! the closest numbers is corrected for their being the closest (as for the minimum covariance determinant, Croux and
+//! Haesbroeck 1999).
+
+use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
+
+/// Probability that the search stops before the last of so many numbers although all are alike.
+const STOPS_EARLY: f64 = 0.01;
+
+/// Numbers that are alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Their mean.
+    pub centre: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// How many they are.
+    pub count: usize,
+}
+
+impl Spread {
+    /// Of numbers of which more than half are alike; missing ones (NaN) do not count. None of fewer than three.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let all = sorted.len();
+        if all < 3 {
+            return None;
+        }
+        let half = all / 2 + 1;
+        let width = |first: &usize| sorted[first + half - 1] - sorted[*first];
+        let mut first = (0..=all - half).min_by(|a, b| width(a).total_cmp(&width(b)))?;
+        let mut last = first + half - 1;
+        let mut spread = Self::between(&sorted, first, last);
+        while last - first + 1 < all {
+            let below = if first > 0 { spread.centre - sorted[first - 1] } else { f64::INFINITY };
+            let above = if last + 1 < all { sorted[last + 1] - spread.centre } else { f64::INFINITY };
+            let distance = below.min(above);
+            if 2.0 * spread.tail(distance) * all as f64 <= STOPS_EARLY {
+                break;
+            }
+            if below <= above {
+                first -= 1
+            } else {
+                last += 1
+            }
+            spread = Self::between(&sorted, first, last);
+        }
+        Some(spread)
+    }
+
+    fn between(sorted: &[f64], first: usize, last: usize) -> Self {
+        let own = &sorted[first..=last];
+        let count = own.len() as f64;
+        let centre = own.iter().sum::<f64>() / count;
+        let variance = own.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        // Variance of the central share q of a normal distribution: 1 - 2 z phi(z) / q, with z its quantile at (1 + q) / 2.
+        let share = count / sorted.len() as f64;
+        let shrunk = if share < 1.0 {
+            let z = Normal::standard().inverse_cdf((1.0 + share) / 2.0);
+            1.0 - 2.0 * z * Normal::standard().pdf(z) / share
+        } else {
+            1.0
+        };
+        Self { centre, deviation: (variance / shrunk).sqrt(), count: own.len() }
+    }
+
+    /// At least so far apart: what is known about single numbers from elsewhere.
+    pub fn at_least(self, deviation: f64) -> Self {
+        Self { deviation: self.deviation.max(deviation), ..self }
+    }
+
+    /// Logarithm of [`Spread::tail`], of so many that are looked at.
+    pub fn log(&self, distance: f64, looked_at: f64) -> f64 {
+        self.tail(distance).max(f64::MIN_POSITIVE).ln() + looked_at.ln()
+    }
+
+    /// Probability that another number of this kind lies so far above the centre.
+    pub fn tail(&self, distance: f64) -> f64 {
+        // The centre is known only as well as so many numbers tell it.
+        let count = self.count as f64;
+        let score = distance / (self.deviation * (1.0 + 1.0 / count).sqrt());
+        tail(score, count - 1.0)
+    }
+}
+
+/// Probability that a Student's t of so many degrees of freedom exceeds `score`.
+pub fn tail(score: f64, freedom: f64) -> f64 {
+    // Of numbers that are the same to the last digit any other one is an outlier, and none is one itself.
+    if !score.is_finite() {
+        return if score > 0.0 { 0.0 } else { 1.0 };
+    }
+    let student = StudentsT::new(0.0, 1.0, freedom.max(1.0)).expect("a positive number of degrees of freedom");
+    student.sf(score)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{generator, normal};
+
+    #[test]
+    fn outliers_do_not_move_it() {
+        let mut rng = generator(3);
+        for (alike, outliers) in [(15, 1), (12, 4), (60, 20), (4, 1)] {
+            let values: Vec<f64> = (0..alike).map(|_| 5.0 + normal(&mut rng)).collect();
+            let others = (0..outliers).map(|number| 60.0 + f64::from(number));
+            let plain = Spread::of(values.iter().copied()).unwrap();
+            let spread = Spread::of(values.iter().copied().chain(others)).unwrap();
+            assert!(spread.count <= values.len(), "{alike} {outliers}: {spread:?}");
+            assert!((spread.centre - 5.0).abs() < 1.5, "{spread:?} {plain:?}");
+            assert!((0.2..4.0).contains(&spread.deviation), "{alike} {outliers}: {spread:?} {plain:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_alike_are_hardly_ever_outliers() {
+        let mut rng = generator(4);
+        for count in [4, 8, 16, 64] {
+            let is_alarm = |_: &u32| {
+                let values: Vec<f64> = (0..count).map(|_| normal(&mut rng)).collect();
+                let spread = Spread::of(values.iter().copied()).unwrap();
+                let worst = values.iter().copied().fold(f64::MIN, f64::max);
+                spread.tail(worst - spread.centre) * f64::from(count) < 0.01
+            };
+            let alarms = (0..2000).filter(is_alarm).count();
+            // One per cent of them, two where the search sometimes stops early.
+            assert!(alarms < 60, "{count}: {alarms}");
+        }
+    }
+
+    #[test]
+    fn the_edges_are_defined() {
+        assert_eq!(Spread::of([1.0, f64::NAN, 2.0]), None);
+        let same = Spread::of([1.0; 5]).unwrap();
+        assert_eq!((same.centre, same.deviation), (1.0, 0.0));
+        assert_eq!((same.tail(0.1), same.tail(0.0)), (0.0, 1.0));
+    }
+}

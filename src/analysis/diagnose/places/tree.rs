@@ -1,0 +1,263 @@
+//! The leaves of a network, told by short messages.
+//!
+//! In: what pairs take at short lengths. Out: the leaf of every host ([`leaves`]), and how well a structure describes the
+//! times ([`Pairs::cost`]). Hosts of one leaf are nearer to each other than to others, whatever each of them adds: hosts are
+//! joined by what is left of their times without the hosts' own parts (average linkage), and of all partitions on the way
+//! the one is taken that describes the times with the fewest bits (minimum description length, Rissanen 1978): the
+//! logarithm of the mean misfit for every pair, and the label of every host. Then every part is looked at by itself.
+
+use kodama::{Dendrogram, Method, linkage};
+use rayon::prelude::*;
+
+use crate::{
+    analysis::{groups::by_size, square::Square},
+    stats::median,
+};
+
+/// Times that labels, levels and hosts' parts are found by turns.
+const TURNS: usize = 3;
+
+/// Steps from no knowledge of what hosts add: each goes three quarters of the way.
+const STEPS: usize = 12;
+
+/// Steps between levels are whole numbers of hops, and the largest is of so many.
+const MOST_HOPS: f64 = 4.0;
+
+/// Times of pairs, both directions together; those that are known.
+pub struct Pairs {
+    hosts: usize,
+    known: Vec<(usize, usize, f64)>,
+    /// Mean misfit, where it need not be found from the same pairs; then hosts add nothing.
+    noise: Option<f64>,
+}
+
+/// A partition and what it says about the times.
+struct Fitted {
+    label: Vec<usize>,
+    /// What every host adds.
+    own: Vec<f64>,
+    /// By how much more it takes between parts.
+    step: f64,
+    cost: f64,
+}
+
+/// The leaf of every host, `[host]`, the largest first; all the same where that describes the times as well.
+pub fn leaves(times: &Square) -> Vec<usize> {
+    split(times, None, 0.0)
+}
+
+/// Splits hosts into parts and these again. `noise`: mean misfit of pairs, where that is known from others; `least`: what
+/// it has to take longer between parts.
+fn split(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
+    let (whole, step) = parts(times, noise);
+    let count = whole.iter().max().map_or(0, |last| last + 1);
+    if count < 2 || step < least {
+        return vec![0; whole.len()];
+    }
+    // What hosts add is known from all their pairs, and better than from those of their part.
+    let (noise, own) = match noise {
+        Some(noise) => (noise, vec![0.0; whole.len()]),
+        None => Pairs::of(times).misfit_between(&whole),
+    };
+    let mut times = times.clone();
+    times.rows_mut().enumerate().for_each(|(i, row)| {
+        row.iter_mut().zip(&own).for_each(|(time, other)| *time -= (own[i] + other) as f32);
+    });
+    let mut label = whole.clone();
+    let mut next = count;
+    for part in 0..count {
+        let members: Vec<usize> = (0..whole.len()).filter(|host| whole[*host] == part).collect();
+        if members.len() < 4 {
+            continue;
+        }
+        let inner = split(&times.of(&members), Some(noise), step / MOST_HOPS);
+        for (host, own) in members.iter().zip(&inner).filter(|(_, own)| **own > 0) {
+            label[*host] = next + own - 1;
+        }
+        next += inner.iter().max().copied().unwrap_or(0);
+    }
+    by_size(&label)
+}
+
+/// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs where
+/// it is known, and hosts add nothing.
+pub fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
+    let pairs = Pairs { noise, ..Pairs::of(times) };
+    let hosts = pairs.hosts;
+    let mut best = pairs.fit(vec![0; hosts], (vec![0.0; hosts], STEPS));
+    for _ in 0..TURNS {
+        let mut square = Square::missing(hosts);
+        for (i, j, time) in &pairs.known {
+            square.set(*i, *j, time - best.own[*i] - best.own[*j]);
+        }
+        let rests = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))).map(|(i, j)| square.at(i, j));
+        let mut apart: Vec<f64> = rests.collect();
+        let known = median(&mut apart.iter().copied().filter(|rest| !rest.is_nan()).collect::<Vec<_>>());
+        let lowest = apart.iter().copied().fold(f64::INFINITY, f64::min);
+        apart.iter_mut().for_each(|rest| *rest = if rest.is_nan() { known } else { *rest } - lowest);
+        let tree = linkage(&mut apart, hosts, Method::Average);
+        // A leaf has two hosts. Of very many parts not every number is tried: a few labels more or less cost little.
+        let most = (hosts / 2).max(2);
+        let counts: Vec<usize> =
+            (2..=most.min(64)).chain((1..).map(|step| 64 + 8 * step).take_while(|count| *count <= most)).collect();
+        let fits = counts.into_par_iter().map(|count| pairs.fit(cut(&tree, hosts, count), (best.own.clone(), TURNS)));
+        let found = fits.min_by(|a, b| a.cost.total_cmp(&b.cost)).map(|found| pairs.settle(found));
+        match found {
+            Some(found) if found.cost < best.cost => best = found,
+            _ => break,
+        }
+    }
+    (by_size(&best.label), best.step)
+}
+
+/// The part of every host once so many are left.
+fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
+    let mut cluster: Vec<usize> = (0..hosts).collect();
+    let mut joined_to: Vec<usize> = (0..2 * hosts).collect();
+    for (number, step) in tree.steps().iter().take(hosts - count).enumerate() {
+        joined_to[step.cluster1] = hosts + number;
+        joined_to[step.cluster2] = hosts + number;
+    }
+    for own in &mut cluster {
+        while joined_to[*own] != *own {
+            *own = joined_to[*own];
+        }
+    }
+    let mut names = cluster.clone();
+    names.sort_unstable();
+    names.dedup();
+    cluster.iter().map(|own| names.binary_search(own).unwrap_or(0)).collect()
+}
+
+impl Pairs {
+    /// Of a square of both directions.
+    pub fn of(times: &Square) -> Self {
+        let hosts = times.side();
+        let all = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
+        let mean = |(i, j)| (i, j, (times.at(i, j) + times.at(j, i)) / 2.0);
+        Self { hosts, known: all.map(mean).filter(|pair| !pair.2.is_nan()).collect(), noise: None }
+    }
+
+    /// How long a description of the times is by distance classes, `[class]`, of which there are so many, without that of
+    /// the classes; and the level of each, and what every host adds.
+    pub fn cost(&self, class: impl Fn(usize, usize) -> usize, classes: usize) -> (f64, Vec<f64>, Vec<f64>) {
+        let ((cost, _), level, own) = self.cost_from(class, classes, (vec![0.0; self.hosts], STEPS));
+        (cost, level, own)
+    }
+
+    /// The same and the mean misfit, where hosts' parts are nearly known: so many steps lead there.
+    fn cost_from(
+        &self,
+        class: impl Fn(usize, usize) -> usize,
+        classes: usize,
+        (mut own, steps): (Vec<f64>, usize),
+    ) -> ((f64, f64), Vec<f64>, Vec<f64>) {
+        let mut level = vec![0.0; classes];
+        for _ in 0..steps {
+            let mut rests = vec![Vec::new(); classes];
+            for (i, j, time) in &self.known {
+                rests[class(*i, *j)].push(time - own[*i] - own[*j]);
+            }
+            level = rests.iter_mut().map(|rests| median(rests)).collect();
+            let mut of_host: Vec<Vec<f64>> = vec![Vec::new(); self.hosts];
+            for (i, j, time) in &self.known {
+                let rest = time - level[class(*i, *j)];
+                of_host[*i].push(rest - own[*j]);
+                of_host[*j].push(rest - own[*i]);
+            }
+            // Not the whole way: both ends of a pair move.
+            for (own, rests) in own.iter_mut().zip(&mut of_host) {
+                let middle = median(rests);
+                *own += if middle.is_nan() || self.noise.is_some() { 0.0 } else { (middle - *own) * 0.75 };
+            }
+        }
+        let misfit = |(i, j, time): &(usize, usize, f64)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs();
+        let count = self.known.len() as f64;
+        let sum = self.known.iter().map(misfit).sum::<f64>();
+        // Of a double exponential distribution: its width is known, or is what describes the misfits best.
+        let cost = match self.noise {
+            Some(noise) => sum / noise,
+            // What hosts add was found from the same pairs.
+            None => (count - self.hosts as f64).max(1.0) * (sum / count).max(1e-9).ln(),
+        };
+        ((cost, sum / count), level, own)
+    }
+
+    /// Mean misfit of pairs between parts, and what every host adds.
+    fn misfit_between(&self, label: &[usize]) -> (f64, Vec<f64>) {
+        let (_, level, own) = self.cost(|i, j| usize::from(label[i] != label[j]), 2);
+        let between = self.known.iter().filter(|(i, j, _)| label[*i] != label[*j]);
+        let misfits: Vec<f64> = between.map(|(i, j, time)| (time - level[1] - own[*i] - own[*j]).abs()).collect();
+        ((misfits.iter().sum::<f64>() / misfits.len().max(1) as f64).max(1e-9), own)
+    }
+
+    fn fit(&self, label: Vec<usize>, start: (Vec<f64>, usize)) -> Fitted {
+        let parts = label.iter().max().map_or(1, |last| last + 1) as f64;
+        let ((cost, misfit), level, own) = self.cost_from(|i, j| usize::from(label[i] != label[j]), 2, start);
+        // Between parts it takes longer, and by more than single pairs differ: else these are no leaves.
+        let step = level[1] - level[0];
+        let is_tree = parts == 1.0 || step > 2.0 * misfit;
+        let cost = if is_tree { cost + self.hosts as f64 * parts.ln() } else { f64::INFINITY };
+        Fitted { label, own, step, cost }
+    }
+
+    /// Moves hosts to the part whose members they are nearest to, as long as that helps.
+    fn settle(&self, mut found: Fitted) -> Fitted {
+        for _ in 0..TURNS {
+            let hosts = self.hosts;
+            let parts = found.label.iter().max().map_or(1, |last| last + 1);
+            let (mut sum, mut count) = (vec![0.0; hosts * parts], vec![0.0; hosts * parts]);
+            for (i, j, time) in &self.known {
+                let rest = time - found.own[*i] - found.own[*j];
+                for (host, other) in [(*i, *j), (*j, *i)] {
+                    let cell = host * parts + found.label[other];
+                    (sum[cell], count[cell]) = (sum[cell] + rest, count[cell] + 1.0);
+                }
+            }
+            let nearest = |host: usize| {
+                let mean = |part: &usize| sum[host * parts + part] / count[host * parts + part];
+                let known = (0..parts).filter(|part| count[host * parts + part] > 0.0);
+                known.min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(found.label[host])
+            };
+            let moved = self.fit(by_size(&(0..hosts).map(nearest).collect::<Vec<_>>()), (found.own.clone(), TURNS));
+            if moved.cost >= found.cost {
+                break;
+            }
+            found = moved;
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::analysis::drawn::{self, generator, is_same_partition, normal, square};
+
+    #[test]
+    fn leaves_of_any_size_are_found() {
+        for (seed, sizes) in [(1, &[4, 4, 4][..]), (2, &[8, 8, 4]), (3, &[16; 6]), (4, &[3, 3]), (5, &[2; 6])] {
+            let mut rng = generator(seed);
+            let leaf = drawn::leaves(sizes, &mut rng);
+            let hosts = leaf.len();
+            let own: Vec<f64> = (0..hosts).map(|_| 0.02 * rng.random::<f64>()).collect();
+            let times = square(hosts, |i, j| {
+                own[i] + own[j] + if leaf[i] == leaf[j] { 0.0 } else { 0.12 } + 0.01 * normal(&mut rng)
+            });
+            assert!(is_same_partition(&leaves(&times), &leaf), "{sizes:?}: {:?} {leaf:?}", leaves(&times));
+        }
+    }
+
+    #[test]
+    fn one_switch_has_one_leaf() {
+        for seed in 0..20 {
+            let mut rng = generator(seed);
+            let hosts = 6 + seed as usize * 2;
+            let slow = |host: usize| if host == 1 { 0.5 } else { 0.0 };
+            let times = square(hosts, |i, j| slow(i) + slow(j) + 0.02 * normal(&mut rng));
+            assert_eq!(leaves(&times), vec![0; hosts], "{seed}");
+        }
+    }
+}
