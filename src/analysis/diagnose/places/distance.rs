@@ -197,6 +197,14 @@ impl Distances {
             return None;
         }
         let is_slow: Vec<bool> = own.iter().map(|value| *value >= high[0]).collect();
+        // Hosts of a kind are slow among each other too: else it is the way out of their leaves that is slow.
+        let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);
+        let near = pairs.filter(|(i, j)| is_slow[*i] && is_slow[*j] && self.leaf[*i] == self.leaf[*j]);
+        let inside = near.map(|(i, j)| fit.beyond_class(i, j)).filter(|value| !value.is_nan());
+        let inside = median(&mut inside.collect::<Vec<_>>());
+        if inside < mean(low) + ratio / 2.0 {
+            return None;
+        }
         // Most hosts of one leaf are no kind: a leaf is maintained as a whole.
         let leaves: Vec<usize> = (0..hosts).filter(|host| is_slow[*host]).map(|host| self.leaf[host]).collect();
         let is_of_one = leaves.iter().all(|leaf| *leaf == leaves[0]) && self.leaves() > 1;
