@@ -51,7 +51,7 @@ diagnose() {
     local name=$1 code=0
     shift
     say "network_analyze diagnose $*"
-    "$programs/network_analyze" diagnose "$@" --json "$results/$name.diagnosis.json" |
+    "$programs/network_analyze" diagnose "$@" --json "$results/$name.diagnosis.json" --force |
         tee "$results/$name.diagnosis.txt" || code=$?
     [ -s "$results/$name.diagnosis.json" ] || exit "$code"
 }
@@ -69,17 +69,23 @@ virtual_hosts() {
     vcluster up -n $hosts
 }
 
-# measure NAME: times one pair after the other, with messages that are long enough for a cable to matter.
+# measure NAME: times one pair after the other, with messages that are long enough for a cable to matter and cables that
+# are slow enough for a machine with few cores: what the hosts share takes much less time than a message.
 measure() {
     say "mpirun network_test on $hosts virtual hosts, which leaves $results/$1_*.nc"
-    timeout --kill-after=15 "$MPI_TIME_LIMIT" \
-        scripts/vcluster/vcluster mpirun "$programs/network_test" --lengths 0,64K,256K -n 10 -f "$results/$1"
+    timeout --kill-after=15 "$MPI_TIME_LIMIT" scripts/vcluster/vcluster mpirun \
+        "$programs/network_test" --lengths 64K,128K,256K -n 8 -f "$results/$1" --force
+}
+
+# verdict NAME: the line that `diagnose` ends with.
+verdict() {
+    grep '^RESULT' "$results/$1.diagnosis.txt"
 }
 
 if virtual_hosts; then
-    say "The cable of host n2 receives at an eighth of the rate of all others"
-    vcluster fault base rate=400mbit
-    vcluster fault host n2 rate=50mbit down
+    say "The cable of host n2 receives at a fifth of the rate of all others"
+    vcluster fault base rate=100mbit
+    vcluster fault host n2 rate=20mbit down
     measure slow
     diagnose slow "$results/slow"
     show view "$results/slow" --length 256K
@@ -87,16 +93,22 @@ if virtual_hosts; then
 
     say "All cables alike"
     vcluster fault clear
-    vcluster fault base rate=400mbit
-    measure healthy
-    diagnose healthy "$results/healthy"
+    vcluster fault base rate=100mbit
+    # What else runs on this machine can make one of its hosts slow.
+    for try in 1 2 3; do
+        measure healthy
+        diagnose healthy "$results/healthy"
+        [[ $(verdict healthy) != *verdict=healthy* && $try -lt 3 ]] || break
+        say "Something else keeps this machine busy: once more"
+    done
     show compare "$results/healthy" "$results/slow" || [ $? -eq 1 ]
 
     say "All nine modes on the same hosts"
     timeout --kill-after=15 "$MPI_TIME_LIMIT" \
         scripts/vcluster/vcluster mpirun "$programs/network_test" -t all -p 1 -l 1K --lengths 1K,64K -n 5 -f "$results/modes"
 else
-    say "No virtual hosts without root: the verdict is that of a recorded run"
+    if [ "$(id -u)" -eq 0 ]; then why="Virtual hosts cannot be made here"; else why="No virtual hosts without root"; fi
+    say "$why: the verdict is that of a recorded run of 16 simulated hosts"
     diagnose slow tests/data/example/tuesday
     show view tests/data/example/tuesday --length 256K
     show compare tests/data/example/monday tests/data/example/tuesday || [ $? -eq 1 ]
@@ -111,7 +123,12 @@ sets=()
 for median in "$results"/modes_*_median.nc; do
     sets+=("${median%_median.nc}")
 done
-"$programs/network_analyze" report "${sets[@]}" -o "$results/modes.html"
+# Few samples, and ranks that share cores: to look at, not to judge by.
+"$programs/network_analyze" report "${sets[@]}" --no-diagnosis -o "$results/modes.html"
 
 say "The results are in $results. Open slow.html in a browser."
-ls "$results"
+(cd "$results" && ls ./*.html ./*.diagnosis.*)
+printf '\n'
+for name in slow healthy; do
+    [ ! -s "$results/$name.diagnosis.txt" ] || printf '%-8s %s\n' "$name" "$(verdict "$name")"
+done

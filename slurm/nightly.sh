@@ -37,7 +37,8 @@ network_test=network_test
 network_analyze=network_analyze
 results=$HOME/network_nightly
 keep_days=90
-mail_to=               # who is told by `mail` what is slow or became slower; empty: it is in the files alone
+mail_to=               # who gets by `mail` what is slow or became slower; empty: it is in the files alone
+metrics=               # file in the folder that Prometheus' node exporter reads (--collector.textfile.directory); empty: none
 measure=(-t one_to_one --schedule disjoint --lengths '0,4K,64K,1M' -n 20 --time-limit 15m)
 # ==== to here =========================================================================================================
 set -euo pipefail
@@ -61,16 +62,17 @@ submit() {
 # Who is slow: in this job's output and beside the results, with a page to look at. Returns what `diagnose` does:
 # 0 healthy, 1 findings, 5 cannot be judged.
 judge() {
-    local folder=$1 median verdict=0 sets=() told=()
+    local folder=$1 median verdict=0 sets=() given=() metrics_to=()
     for median in "$folder"/*_median.nc; do
         [ ! -e "$median" ] || sets+=("${median%_median.nc}")
     done
     [ ${#sets[@]} -gt 0 ] || return 5
     rm -f "$folder/network.diagnosis.json"
-    "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" |
+    [ -z "$metrics" ] || metrics_to=(--prometheus "$metrics")
+    "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" "${metrics_to[@]}" |
         tee "$folder/network.diagnosis.txt" || verdict=$?
-    [ ! -e "$folder/network.diagnosis.json" ] || told=(--diagnosis "$folder/network.diagnosis.json")
-    "$network_analyze" report "${sets[@]}" "${told[@]}" -o "$folder/report.html" --force || true
+    [ ! -e "$folder/network.diagnosis.json" ] || given=(--diagnosis "$folder/network.diagnosis.json")
+    "$network_analyze" report "${sets[@]}" "${given[@]}" -o "$folder/report.html" --force || true
     return "$verdict"
 }
 
@@ -85,7 +87,7 @@ night_before() {
 }
 
 # What changed since the night before, set by set. Returns 1 where something became slower. A night that cannot be compared,
-# because it had other hosts or its files are damaged, is told and no failure.
+# because it had other hosts or its files are damaged, is printed and no failure.
 compare_with_night_before() {
     local folder=$1 median set earlier code slower=0
     for median in "$folder"/*_median.nc; do
@@ -108,16 +110,16 @@ compare_with_night_before() {
 # To `mail_to`, if the verdict is not "healthy" or something became slower: both texts, under the first line of the one that
 # says so.
 mail_what_is_slow() {
-    local folder=$1 verdict=$2 slower=$3 told subject
+    local folder=$1 verdict=$2 slower=$3 text subject
     [ -n "$mail_to" ] && [ $((verdict + slower)) -gt 0 ] || return 0
     [ -s "$folder/network.diagnosis.txt" ] || return 0
-    told=$(cat "$folder/network.diagnosis.txt")
+    text=$(cat "$folder/network.diagnosis.txt")
     if [ -s "$folder/network.comparison.txt" ]; then
-        told+=$'\n\n'$(cat "$folder/network.comparison.txt")
+        text+=$'\n\n'$(cat "$folder/network.comparison.txt")
     fi
-    subject=$told
-    [ "$verdict" -ne 0 ] || subject=$(grep -m 1 '^REGRESSION' <<<"$told" || true)
-    mail -s "network_test: ${subject%%$'\n'*}" "$mail_to" <<<"$told" ||
+    subject=$text
+    [ "$verdict" -ne 0 ] || subject=$(grep -m 1 '^REGRESSION' <<<"$text" || true)
+    mail -s "network_test: ${subject%%$'\n'*}" "$mail_to" <<<"$text" ||
         echo "the verdict could not be mailed to $mail_to" >&2
 }
 

@@ -30,3 +30,6 @@ pub mod stats;
 pub mod store;
 pub mod units;
 pub mod view;
+
+/// Version of the package, and in release builds the commit that was built.
+pub const VERSION: &str = env!("NETWORK_TEST_VERSION");

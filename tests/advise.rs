@@ -27,6 +27,7 @@ fn diagnosis(folder: &Path, name: &str, findings: &[(&str, f64, bool)]) -> PathB
     let verdict = if findings.is_empty() { "healthy" } else { "findings" };
     let document = json!({
         "schema": "network_test.diagnosis/1", "verdict": verdict, "groups": [hosts], "findings": findings,
+        "run": {"mode": "one_to_one"},
     });
     let path = folder.join(format!("{name}.diagnosis.json"));
     fs::write(&path, document.to_string()).unwrap();
@@ -113,6 +114,18 @@ fn bad_input_is_named() {
     }
     let output = advise(&["--at-most", "5"], &[folder.path().join("x.json")]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn nobody_comes_back_because_of_times_that_nobody_judged() {
+    let folder = TempDir::new().unwrap();
+    let night = diagnosis(folder.path(), "night", &[("n3", 2.5, true)]);
+    assert!(plan(&["--for", "slurm"], std::slice::from_ref(&night)).contains("resume 'n4'\n"));
+    let mut document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&night).unwrap()).unwrap();
+    document["run"] = serde_json::Value::Null;
+    fs::write(&night, document.to_string()).unwrap();
+    let script = plan(&["--for", "slurm"], &[night]);
+    assert!(script.contains("drain 'n3'") && !script.contains("resume 'n"), "{script}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #[path = "common/golden.rs"]
 mod golden;
+#[path = "analyze/view.rs"]
+mod view;
 
 use std::{
     ffi::OsStr,
@@ -148,6 +150,9 @@ fn info_tells_programs_the_same() {
     assert_eq!((&json["hosts"]["list"], &json["hosts"]["of_rank"][7]), (&"node[001-008]".into(), &"node008".into()));
     assert_eq!(json["lengths"], Value::from(vec![0, 64, 4096, 65_536, 1 << 20]));
     assert_eq!((&json["provenance"]["slurm_job_id"], &json["noise"]), (&"4711".into(), &Value::Null));
+    let plan = &json["plan"];
+    assert_eq!((&plan["seed"], &plan["noise_messages"], &plan["warmup"]), (&1.into(), &1.into(), &3.into()), "{plan}");
+    assert_eq!((&plan["sample_rounds"], &plan["verify"]), (&"all".into(), &false.into()), "{plan}");
     let longest = &json["table"]["rows"][4];
     assert_eq!((&longest["pairs"], &longest["missing"]), (&42.into(), &14.into()));
     let quantiles: Vec<f64> = serde_json::from_value(longest["quantiles"].clone()).unwrap();
@@ -219,72 +224,6 @@ fn modes_with_noise_and_several_ranks_per_host_are_described() {
     };
     let (_folder, prefix) = stored(&measured(&Machine::leaf_spine(4, 2, 2), noise));
     golden::check("info-noise.txt", &analyze(["info", text(&prefix)]).silently());
-}
-
-// view
-
-#[test]
-fn view_draws_without_colours_into_pipes() {
-    let (_folder, prefix) = typical();
-    golden::check("view.txt", &analyze(["view", text(&prefix)]).silently());
-}
-
-#[test]
-fn view_draws_in_the_colours_that_are_there() {
-    let (_folder, prefix) = typical();
-    let arguments = ["view", text(&prefix), "--color", "always"];
-    golden::check("view-true.txt", &ended(program().args(arguments).env("COLORTERM", "truecolor")).silently());
-    golden::check("view-256.txt", &analyze(arguments).silently());
-    let never = ended(program().args(["view", text(&prefix)]).env("NO_COLOR", "1").env("COLORTERM", "truecolor"));
-    golden::check("view.txt", &never.silently());
-}
-
-#[test]
-fn five_hundred_ranks_fit_a_narrow_terminal() {
-    let slow = Fault::Link { hosts: (123, 456), direction: Direction::Send, symptom: Symptom::Slower(5.0) };
-    let few = |config: &mut Config| {
-        config.iterations = 1;
-        config.sweep = Sweep::list(&[Bytes(1 << 20)]).unwrap();
-    };
-    let mut machine = Machine::leaf_spine(500, 20, 1).with(slow);
-    machine.noise.tail_probability = 0.0;
-    let (_folder, prefix) = stored(&measured(&machine, few));
-    let shown = analyze(["view", text(&prefix), "--width", "80"]).silently();
-    golden::check("view-500.txt", &shown);
-    assert!(shown.lines().all(|line| line.chars().count() <= 80));
-    assert!(shown.contains("from node124 to node457"), "{shown}");
-    let half = analyze(["view", text(&prefix), "--width", "80", "--color", "always"]).silently();
-    golden::check("view-500-256.txt", &half);
-    let median = analyze(["view", text(&prefix), "--width", "60", "--aggregate", "median"]).silently();
-    assert!(median.contains("each cell: median of a block of"), "{median}");
-}
-
-#[test]
-fn the_nearest_length_is_shown_and_said() {
-    let (_folder, prefix) = typical();
-    let exact = analyze(["view", text(&prefix), "--length", "64K"]).silently();
-    assert!(exact.starts_with("median of one_to_one at 64K bytes\n"), "{exact}");
-    let near = analyze(["view", text(&prefix), "--length", "60000"]);
-    assert_eq!((near.code, near.stdout), (0, exact));
-    assert!(near.stderr.contains("60000 bytes were not measured; the nearest length is 64K"), "{}", near.stderr);
-}
-
-#[test]
-fn the_range_and_the_scale_can_be_chosen() {
-    let (_folder, prefix) = typical();
-    let ranged = analyze(["view", text(&prefix), "--range", "10us:1ms", "--scale", "linear"]).silently();
-    assert!(ranged.contains("10.0 us ...") && ranged.contains("1.00 ms (linear scale)"), "{ranged}");
-    let deviation = analyze(["view", text(&prefix), "-s", "deviation", "-l", "0"]).silently();
-    assert!(deviation.starts_with("deviation of one_to_one at 0 bytes"), "{deviation}");
-}
-
-#[test]
-fn rows_columns_and_pairs_are_listed() {
-    let (_folder, prefix) = typical();
-    let list = |arguments: &[&str]| analyze([&["view", text(&prefix)], arguments].concat()).silently();
-    golden::check("view-row.txt", &list(&["--row", "node003"]));
-    golden::check("view-column.txt", &list(&["--column", "2"]));
-    golden::check("view-pair.txt", &list(&["--row", "node003", "--column", "7"]));
 }
 
 // convert

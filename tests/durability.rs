@@ -10,11 +10,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::launcher::{Job, Outcome, Running, Signal};
+use common::{
+    launcher::{Job, Outcome, Running, Signal},
+    mutation::mutate,
+};
 use netmatrix::{
     record::{Run, State, Statistic},
     store,
+    units::is_hidden,
 };
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_network_test");
 
@@ -97,7 +103,7 @@ fn twenty_kills_lose_nothing_that_was_finished() {
 
 #[test]
 fn signals_and_time_limits_end_a_run_resumably() {
-    for signal in [Some(Signal::TERM), Some(Signal::USR1), None] {
+    for signal in [Some(Signal::TERM), Some(Signal::INT), Some(Signal::USR1), None] {
         let folder = tempfile::tempdir().unwrap();
         let limit = if signal.is_none() { "--time-limit 500ms" } else { "" };
         let running = job(folder.path(), 2, &format!("{LONG} {limit}")).start();
@@ -131,6 +137,59 @@ fn another_run_is_not_resumed_and_the_difference_is_named() {
     assert_code(&outcome, 3);
     assert!(outcome.stderr.contains("ranks"), "{outcome:?}");
     assert_eq!(fs::read(folder.path().join("run_median.nc")).unwrap(), before, "nothing has been touched");
+}
+
+/// Sets that somebody spoilt, of which a real run is to go on. `fuzz` tries many more on the function behind it.
+const SPOILT: u64 = 36;
+
+/// Bytes of a NetCDF file that say how many lengths it has.
+const LENGTHS_OF_FILE: std::ops::Range<usize> = 4..8;
+
+#[test]
+fn a_spoilt_set_is_refused_or_continued_and_nothing_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "-n 2 --lengths 0,1K,4K -f run --schedule disjoint --resume --timeout 20s";
+    assert_code(&job(folder.path(), 2, arguments).run(), 0);
+    let entries = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut files: Vec<_> = entries.map(|path| (name(&path), fs::read(&path).unwrap())).collect();
+    files.retain(|(name, _)| !name.ends_with(".lock"));
+    files.sort();
+    // As if it had ended behind the first length.
+    for (_, bytes) in files.iter_mut().filter(|(name, _)| name.ends_with(".nc")) {
+        bytes[LENGTHS_OF_FILE].copy_from_slice(&1u32.to_be_bytes());
+    }
+    let (mut went_on, mut refused) = (0, 0);
+    for number in 0..=SPOILT {
+        let folder = tempfile::tempdir().unwrap();
+        let spoilt = number as usize % files.len();
+        for (place, (name, bytes)) in files.iter().enumerate() {
+            let mut bytes = bytes.clone();
+            match number {
+                // As it was, and with as many lengths as can be said: once, memory was taken for them.
+                0 => {}
+                _ if place != spoilt => {}
+                1..=6 if name.ends_with(".nc") => bytes[LENGTHS_OF_FILE].fill(0xff),
+                _ => bytes = mutate(&bytes, &mut ChaCha8Rng::seed_from_u64(number | 1 << 60)),
+            }
+            fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        let outcome = job(folder.path(), 2, arguments).run();
+        let what = format!("number {number}, {}: {outcome:?}", files[spoilt].0);
+        assert!(!outcome.timed_out && !outcome.stderr.contains("panicked"), "{what}");
+        let said = [outcome.stdout, outcome.stderr].concat();
+        assert!(!said.contains(|char| is_hidden(char) && char != '\n'), "{what}");
+        match outcome.code {
+            Some(0) => {
+                assert!(store::open(&folder.path().join("run")).unwrap().is_complete(), "{what}");
+                went_on += 1;
+            }
+            Some(3) if number > 0 => refused += 1,
+            _ => panic!("{what}"),
+        }
+    }
+    println!("{went_on} went on, {refused} were refused");
+    assert!(went_on > 1 && refused > 1);
 }
 
 #[test]

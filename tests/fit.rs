@@ -65,6 +65,46 @@ fn pairs_and_a_picture_are_written_and_nothing_is_replaced() {
 }
 
 #[test]
+fn who_departs_from_a_fit_is_what_diagnose_finds_with_the_same_numbers() {
+    let run = example("tuesday");
+    let json =
+        |command| -> Value { serde_json::from_slice(&analyze(&[command, &run, "--format", "json"]).stdout).unwrap() };
+    let (fitted, judged) = (json("fit"), json("diagnose"));
+    let departures = fitted["departures"].as_array().unwrap();
+    assert_eq!((departures.len(), &fitted["departures"]), (2, &judged["findings"]));
+    let printed = text(&analyze(&["fit", &run]).stdout);
+    for (name, found) in ["F1", "F2"].iter().zip(departures) {
+        let (host, ratio) = (found["hosts"][0].as_str().unwrap(), found["curve"][5]["ratio"].as_f64().unwrap());
+        let line = printed.lines().find(|line| line.contains(&format!("{name} of diagnose: {host}"))).unwrap();
+        assert!(line.ends_with(&format!("{ratio:.2} times at 1M bytes")), "{line}");
+    }
+    // What node006 receives is slow on the exported cable, what it sends is not.
+    let platform = text(&analyze(&["fit", &run, "--export", "simgrid"]).stdout);
+    let bandwidth = |link: &str| -> f64 {
+        let after = platform.split_once(&format!("id=\"{link}\" bandwidth=\"")).unwrap().1;
+        after.split_once("Bps").unwrap().0.parse().unwrap()
+    };
+    let received = departures.iter().find(|found| found["hosts"][0] == "node006").unwrap();
+    let slow = received["curve"][5]["ratio"].as_f64().unwrap();
+    assert!((bandwidth("out_6") / bandwidth("in_6") / slow - 1.0).abs() < 1e-4, "{platform}");
+}
+
+#[test]
+fn the_page_of_a_run_has_the_parameters_of_its_operations() {
+    let folder = tempfile::tempdir().unwrap();
+    let (prefix, page) = (folder.path().join("night"), folder.path().join("night.html"));
+    let [prefix, page] = [&prefix, &page].map(|path| path.to_str().unwrap());
+    assert!(analyze(&["convert", &example("monday"), "--output", prefix]).status.success());
+    write_operations(Path::new(prefix));
+    let written = analyze(&["report", prefix, "--output", page]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let page = std::fs::read_to_string(page).unwrap();
+    let parts =
+        ["LogGP, between hosts, probes of 1 pair: L 2.00 us", "G 0.100 ns", "BSPWB and MPM, packets of 4 bytes"];
+    assert!(parts.iter().all(|part| page.contains(part)), "{}", &page[page.find("\"facts\"").unwrap()..]);
+}
+
+#[test]
 fn what_cannot_be_fitted_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none");

@@ -1,8 +1,12 @@
 //! Files that somebody spoilt, by accident or on purpose: no reader may crash, hang, take much memory or let through what
 //! controls a terminal.
 //!
-//! 20,000 mutations with fixed seeds go through the library's readers in this process, whose memory is limited, and some
-//! hundreds through the real program, with limits of its own. FUZZ_MUTATIONS=1000000 tries more, FUZZ_SEED=7 others.
+//! 20,000 mutations with fixed seeds go through the library's readers in this process, whose memory is limited, some
+//! hundreds through what goes on with an unfinished set, and some hundreds through the real program, with limits of its
+//! own. FUZZ_MUTATIONS=1000000 tries more, FUZZ_SEED=7 others.
+
+#[path = "common/mutation.rs"]
+mod mutation;
 
 use std::{
     env, fs,
@@ -11,11 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use mutation::mutate;
 use netmatrix::{
     analysis::{cluster, distribution::Distribution, tally::Tally, topology::Topology},
-    plan::{Config, Plan, Sweep},
+    plan::{Config, Plan, Schedule, Sweep},
     record::{
-        BoxError, Cell, Header, MemoryRun, Provenance, Run, State, Statistic,
+        BoxError, Cell, Header, MemoryRun, Provenance, Retest, Run, Sink, State, Statistic,
         operations::{Measured, Operations, Probe, ProbeKind, ProgramRun},
     },
     stats::Summary,
@@ -48,6 +53,7 @@ enum Kind {
     Csv,
     Topology,
     Operations,
+    Foreign,
 }
 
 /// A sound file.
@@ -130,55 +136,30 @@ fn seeds(folder: &Path) -> Vec<Seed> {
             "SwitchName=l1 Nodes=node[1-2]\nSwitchName=l2 Nodes=x[1-9]\nSwitchName=s Switches=l[1-2]\n",
         ),
         text(
+            "l.yaml",
+            Kind::Topology,
+            "- topology: t\n  cluster_default: true\n  tree:\n    switches:\n      - {switch: s, children: 'l[1-2]'}\n      \
+             - switch: l1\n        nodes: node[1-2]\n      - switch: l2\n        nodes: node3\n",
+        ),
+        text(
+            "m.topo",
+            Kind::Topology,
+            "vendid=0x2c9\nSwitch\t36 \"S-a1\"\t# \"leaf1\" base port 0 lid 1 lmc 0\n[1]\t\"H-b1\"[1](b1)\t# \"node1 x\" lid 2\n[2]\t\
+             \"H-b2\"[1](b2)\t# \"node2 x\" lid 3\n\nCa\t1 \"H-b1\"\t# \"node1 x\"\n[1](b1)\t\"S-a1\"[1]\nCa\t1 \"H-b2\"\t# \"node2 x\"\n",
+        ),
+        text(
+            "n.out",
+            Kind::Foreign,
+            "START mpiGraph v1.5\nMsg Size: 4096 Bytes\nIterations: 9\n\nRecv\ta:0\tb:1\na:0 from\t0.000\t10.5\nb:1 from\t9.5\t0.0\n",
+        ),
+        text("o.out", Kind::Foreign, "src,dst,lat(us),bandwidth((Mbytes/sec)\n0,1,1.50,900.0 \n1,0,1.50,950.0 \n"),
+        text("p.out", Kind::Foreign, "# OSU MPI Latency Test v5.9\n# Size   Latency (us)\n0   1.25\n8   1.50\n"),
+        text(
             "j.dot",
             Kind::Topology,
             "graph { l1 [label=\"a\\nb\"]; l1 -- {node1 node2}; subgraph cluster_1 { label=x; l1 } }",
         ),
     ]
-}
-
-/// Changes some bytes. Texts that a terminal obeys come in often, and numbers that are too large.
-fn mutate(bytes: &[u8], rng: &mut ChaCha8Rng) -> Vec<u8> {
-    const TOKENS: [&[u8]; 14] = [
-        b"\x1b[31m",
-        b"\x07",
-        "\u{202e}".as_bytes(),
-        "\u{9b}".as_bytes(),
-        b"\r\n",
-        b"\0",
-        b"inf",
-        b"NaN",
-        b"-1",
-        b"1e308",
-        b"[1-65536]",
-        b"99999999999999999999",
-        b"\xff\xfe",
-        b"\"",
-    ];
-    const NUMBERS: [u32; 8] = [0, 1, 0x7fff_ffff, 0xffff_ffff, 0x8000_0000, 0x10_0000, 0x7ff0_0000, 12];
-    let mut bytes = bytes.to_vec();
-    for _ in 0..rng.random_range(1..4) {
-        let place = rng.random_range(0..=bytes.len());
-        let behind = (place + rng.random_range(1..64)).min(bytes.len());
-        match rng.random_range(0..7) {
-            0 if place < bytes.len() => bytes[place] = rng.random(),
-            1 if place < bytes.len() => bytes[place] ^= 1 << rng.random_range(0..8),
-            2 if place + 4 <= bytes.len() => {
-                let place = place / 4 * 4;
-                bytes[place..place + 4].copy_from_slice(&NUMBERS[rng.random_range(0..NUMBERS.len())].to_be_bytes());
-            }
-            3 => drop(bytes.splice(place..place, TOKENS[rng.random_range(0..TOKENS.len())].iter().copied())),
-            4 => drop(bytes.drain(place..behind)),
-            5 => {
-                let copied = bytes[place..behind].to_vec();
-                let to = rng.random_range(0..=bytes.len());
-                drop(bytes.splice(to..to, copied));
-            }
-            6 if rng.random_range(0..4) == 0 => bytes.truncate(place),
-            _ => {}
-        }
-    }
-    bytes
 }
 
 /// Reads a file as a subcommand does; whatever is wrong with it is an error with a text that can be shown.
@@ -212,6 +193,7 @@ fn read(kind: Kind, path: &Path, bytes: &[u8]) -> Result<(), BoxError> {
             assert!(!shown.contains(|char| char != '\n' && is_hidden(char)), "a name: {shown:?}");
             Ok(())
         }
+        Kind::Foreign => everything(&*store::open_run(path)?.run),
         Kind::Topology => {
             let text = String::from_utf8_lossy(bytes);
             let topology = Topology::read(&text, &Hosts::new(["node1", "node2", "node3"]))?;
@@ -255,6 +237,88 @@ fn no_mutation_harms_the_readers() {
     }
     println!("{refused} mutations refused; the slowest, {}, took {:?}", slowest.1, slowest.0);
     assert!(refused > 0);
+}
+
+/// Mutations of an unfinished set.
+const RESUMES: u64 = 600;
+
+/// An unfinished set: a length is whole, of the next one some rounds are kept. Its description.
+fn unfinished(prefix: &Path) -> Header {
+    let sweep = Sweep::list(&[Bytes(0), Bytes(1024), Bytes(4096)]).unwrap();
+    let config = Config { sweep, schedule: Schedule::Disjoint, retest: 2, ..Config::default() };
+    let plan = Plan::all(&config, &Hosts::new(["node1", "node2", "node3", "node4"])).unwrap().remove(0);
+    let header = Header::of(&plan, Provenance { command: "network_test".into(), ..Default::default() });
+    let mut writer = store::create(prefix, &header, false, true).unwrap();
+    write_length(&mut writer, 0).unwrap();
+    for round in 1..4 {
+        writer.keep(1, &[round as u8; 100]).unwrap();
+        writer.seal_kept(1, round).unwrap();
+    }
+    header
+}
+
+/// Writes a length of four ranks.
+fn write_length(writer: &mut store::SetWriter, index: usize) -> Result<(), BoxError> {
+    let cell = |place: usize| {
+        let mut times = [1e-6 * (place + index) as f64, 2e-6];
+        if place.is_multiple_of(5) { Cell::zero() } else { Cell::measured(Summary::of(&mut times), 2, State::Measured) }
+    };
+    writer.write_rows(index, 0, &(0..16).map(cell).collect::<Vec<_>>())?;
+    writer.write_retests(index, &[Retest { source: 1, destination: 2, first: 2e-6, second: 2e-6, alone: 1e-6 }])?;
+    writer.finish_length(index)
+}
+
+#[test]
+fn no_mutation_harms_a_run_that_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = unfinished(&folder.path().join("run"));
+    let files: Vec<(String, Vec<u8>)> = folder
+        .path()
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap()))
+        .filter(|(name, _)| !name.ends_with(".lock"))
+        .collect();
+    assert!(files.len() >= 9, "six matrices, hosts, retests, rounds: {files:?}");
+    let (mut went_on, mut refused) = (0, 0);
+    for mutation in 0..number("FUZZ_RESUMES", RESUMES) {
+        let mut rng = ChaCha8Rng::seed_from_u64(mutation | 1 << 61);
+        let folder = tempfile::tempdir().unwrap();
+        let prefix = folder.path().join("run");
+        let spoilt = mutation as usize % files.len();
+        for (number, (name, bytes)) in files.iter().enumerate() {
+            let bytes = if number == spoilt { mutate(bytes, &mut rng) } else { bytes.clone() };
+            fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        let go_on = || -> Result<(), BoxError> {
+            let (mut writer, first) = store::resume(&prefix, &header)?;
+            assert!(first <= 1, "a length that was never finished");
+            let mut kept = 0;
+            writer.read_kept(&mut |piece| kept += piece.len())?;
+            assert!(kept.is_multiple_of(100), "{kept}");
+            (first..3).try_for_each(|index| write_length(&mut writer, index))?;
+            writer.close()?;
+            drop(writer);
+            let set = store::open(&prefix)?;
+            assert!(set.is_complete());
+            Ok(())
+        };
+        let start = Instant::now();
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(go_on)) {
+            Err(_) => panic!("mutation {mutation} of {} is no error but a panic", files[spoilt].0),
+            Ok(Ok(())) => went_on += 1,
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                // The program escapes what it prints; a path that it says is of this test.
+                assert!(text.contains("run"), "mutation {mutation} of {}: no file in `{text}`", files[spoilt].0);
+                refused += 1;
+            }
+        }
+        assert!(start.elapsed() < MOST_TIME, "mutation {mutation} of {}", files[spoilt].0);
+    }
+    println!("{went_on} went on, {refused} were refused");
+    assert!(went_on > 0 && refused > 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Manual pages and completions, as packages install them.
+//! Manual pages, completions and JSON schemas, as packages install them.
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_network_analyze");
 
@@ -50,4 +50,37 @@ fn completions_are_valid_and_know_the_subcommands() {
         let text = fs::read_to_string(folder.path().join(&name)).unwrap();
         assert!(text.contains("diagnose") && text.contains("topology"), "{name}");
     }
+}
+
+/// Every document that the sources can print has a schema. `analyst` validates documents against them.
+#[test]
+fn every_document_has_a_schema() {
+    let (folder, names) = generated("schemas");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/view");
+    let printed = documents(&sources);
+    assert!(printed.len() >= 8, "{printed:?}");
+    // The payload of a page is read by that page alone.
+    for document in printed.iter().filter(|document| *document != "report/1") {
+        let name = format!("{}.json", document.replace('/', "-"));
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+        let schema: serde_json::Value = serde_json::from_slice(&fs::read(folder.path().join(&name)).unwrap()).unwrap();
+        assert_eq!(schema["$id"], format!("network_test.{document}"));
+        assert_eq!(schema["properties"]["schema"]["const"], format!("network_test.{document}"));
+    }
+}
+
+/// Names of documents, such as `info/1`, in the sources of a folder.
+fn documents(folder: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(documents(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let names = text.split("\"network_test.").skip(1).filter_map(|rest| rest.split('"').next());
+            found.extend(names.filter(|name| name.contains('/')).map(str::to_owned));
+        }
+    }
+    found
 }

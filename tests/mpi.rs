@@ -35,6 +35,8 @@ fn check_set(prefix: &Path, mode: Mode, ranks: usize, lengths: &[u64]) {
     for (index, length) in lengths.iter().enumerate() {
         let [min, average, median, max, deviation] =
             Statistic::OF_TIMES.map(|statistic| run.matrix(statistic, index).unwrap_or_else(|error| panic!("{error}")));
+        let optional = (run.statistics().contains(&Statistic::First))
+            .then(|| Statistic::OPTIONAL.map(|statistic| run.matrix(statistic, index).unwrap()));
         for cell in (0..ranks).flat_map(|i| (0..ranks).map(move |j| (i, j))) {
             let values = [min[cell], average[cell], median[cell], max[cell], deviation[cell]];
             let what = format!("{mode} at {length} bytes, cell {cell:?}: {values:?}");
@@ -50,6 +52,11 @@ fn check_set(prefix: &Path, mode: Mode, ranks: usize, lengths: &[u64]) {
             assert!(min > 0.0 && max < 10.0, "{what}");
             assert!(min <= median && median <= max && min <= average && average <= max, "{what}");
             assert!((0.0..=max - min).contains(&deviation), "{what}");
+            if let Some([p90, p99, first]) = &optional {
+                let (p90, p99, first) = (p90[cell], p99[cell], first[cell]);
+                assert!(median <= p90 && p90 <= p99 && p99 <= max, "{what} {p90} {p99}");
+                assert!(first > 0.0 && first < 10.0, "{what} {first}");
+            }
         }
     }
 }
@@ -67,14 +74,15 @@ fn one_to_one_fills_its_files_on_any_number_of_ranks() {
 #[test]
 fn every_mode_fills_its_files() {
     let (ranks, folder) = (3, tempfile::tempdir().unwrap());
-    let arguments = "-t all -p 1 -l 64 -m 2 -n 4 --warmup 1 --lengths 0,100,20000 --verify";
+    let arguments = "-t all -p 1 -l 64 -m 2 -n 4 --warmup 1 --lengths 0,100,20000 --verify --statistics p90,p99,first";
     done(&job(folder.path(), ranks, arguments).run());
     for mode in Mode::all() {
         check_set(&folder.path().join(format!("network_{mode}")), mode, ranks, &[0, 100, 20_000]);
     }
 }
 
-/// Counts the requests that completion calls look at, and makes the clocks of odd ranks 20 ppm fast.
+/// Counts the requests that completion calls look at; each rank's clock is ahead by three seconds more than the one
+/// before, and those of odd ranks are 20 ppm fast.
 const WATCHER: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -90,7 +98,7 @@ double MPI_Wtime(void)
 {
     static int me = -1;
     if (me < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &me);
-    return PMPI_Wtime() * (me % 2 ? 1.00002 : 1.0);
+    return PMPI_Wtime() * (me % 2 ? 1.00002 : 1.0) + 3.0 * me;
 }
 "#;
 
@@ -157,16 +165,59 @@ fn disjoint_and_sampled_schedules_measure_what_they_promise() {
 fn synchronised_clocks_tell_one_way_times() {
     let folder = tempfile::tempdir().unwrap();
     let modes = "one_to_one,async_one_to_one,noise";
-    done(&job(folder.path(), 4, &format!("-t {modes} -p 1 --timing clock -n 5 --lengths 1K,256K")).run());
+    done(&watched(folder.path(), 4, &format!("-t {modes} -p 1 --timing clock -n 5 --lengths 1K,256K")));
     for mode in [Mode::OneToOne, Mode::AsyncOneToOne, Mode::Noise] {
         let run = store::open(&folder.path().join(format!("network_{mode}"))).unwrap();
         assert_eq!(run.header().item("timing"), Some("clock"));
         let median = run.matrix(Statistic::Median, 1).unwrap();
+        // Clocks as they are would be 3 s off.
         assert!(median.off_diagonal().all(|value| value.abs() < 1.0), "{median:?}");
+        // What is left of their offset cancels in both ways of a pair.
+        let both = |a: usize, b: usize| median[(a, b)] + median[(b, a)];
+        assert!((0..4).all(|a| (0..a).all(|b| both(a, b) > 0.0)), "{median:?}");
     }
-    let outcome = job(folder.path(), 3, "--check-clocks").limit(Duration::from_secs(120)).run();
-    done(&outcome);
-    assert_eq!(outcome.stdout.lines().filter(|line| line.contains(" of 2")).count(), 3, "{outcome:?}");
+}
+
+#[test]
+fn samples_of_pairs_that_are_measured_again_are_kept_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    // Few samples, so that some pair is slower than its hosts are to others by a tenth; if none is, once more.
+    let arguments = "-t one_to_one,put --schedule disjoint --lengths 8 -n 5 --warmup 0 --statistics samples";
+    let again = |folder: &Path, mode: Mode| {
+        let run = store::open(&folder.join(format!("network_{mode}"))).unwrap();
+        (run.retests(0).unwrap(), run.retest_samples(0).unwrap())
+    };
+    let modes = [Mode::OneToOne, Mode::Put];
+    let found = (0..5).any(|_| {
+        done(&job(folder.path(), 6, &format!("{arguments} --force")).run());
+        modes.iter().all(|mode| !again(folder.path(), *mode).0.is_empty())
+    });
+    assert!(found, "no pair was measured again in five runs");
+    for mode in modes {
+        let (retests, samples) = again(folder.path(), mode);
+        assert_eq!(samples.len(), retests.len());
+        for (retest, mut samples) in retests.iter().zip(samples) {
+            assert_eq!(samples.len(), 5, "{mode} {retest:?}");
+            samples.sort_unstable_by(f64::total_cmp);
+            assert_eq!(samples[2].to_bits(), retest.alone.to_bits(), "{mode} {retest:?} {samples:?}");
+        }
+    }
+}
+
+#[test]
+fn precision_ends_a_pair_early_and_never_beyond_its_cap() {
+    let folder = tempfile::tempdir().unwrap();
+    done(&job(folder.path(), 2, "--precision 90 -n 500 --lengths 8,4K").run());
+    let run = store::open(&folder.path().join("network")).unwrap();
+    let counts: Vec<f64> = (0..2)
+        .flat_map(|index| {
+            let matrix = run.matrix(Statistic::MeasurementsAmount, index).unwrap();
+            matrix.off_diagonal().collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(counts.len(), 4);
+    assert!(counts.iter().all(|count| (1.0..=500.0).contains(count)), "{counts:?}");
+    assert!(counts.iter().any(|count| *count < 500.0), "{counts:?}");
 }
 
 #[test]
@@ -174,7 +225,8 @@ fn a_panic_ends_the_whole_job_and_says_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = job(folder.path(), 4, "-n 5 --inject-panic 2").limit(Duration::from_secs(60)).run();
     assert!(!outcome.timed_out, "{outcome:?}");
-    assert_ne!(outcome.code, Some(0), "{outcome:?}");
+    // Hydra forgets at times what the rank has said, and says that it has killed the others.
+    assert!(matches!(outcome.code, Some(4 | 9)), "{outcome:?}");
     assert!(outcome.stderr.contains("network_test: rank 2 on "), "{outcome:?}");
 }
 

@@ -66,6 +66,7 @@ impl Nights {
             ("launcher=", format!("mpirun; mpirun() {{ cp {}/* \"$folder\"; }}", measured.display())),
             ("network_analyze=", env!("CARGO_BIN_EXE_network_analyze").to_owned()),
             ("results=", "results".to_owned()),
+            ("metrics=", "network_test.prom".to_owned()),
             ("mail_to=", "admin; mail() { { echo \"$@\"; cat; } >mail.txt; }".to_owned()),
         ];
         let edited = |line: &str| match edits.iter().find(|(key, _)| line.starts_with(key)) {
@@ -102,6 +103,8 @@ fn a_night_is_compared_with_the_one_before_it_and_what_became_slower_is_mailed()
     let told = second.comparison.expect("the night before is there");
     assert!(told.contains("-9/network") && second.log.contains(&told), "{told} {}", second.log);
     assert!(!told.starts_with("REGRESSION") && second.mail.is_none(), "{told} {:?}", second.mail);
+    let metrics = fs::read_to_string(nights.folder.path().join("network_test.prom")).unwrap();
+    assert!(metrics.contains("network_test_verdict{run=\"network\",verdict=\"healthy\"} 1"), "{metrics}");
     // All pairs alike: nobody is slower than the others.
     let third = nights.pass(11, &nights.draw(3, Some(Planted::Fabric(1.5))));
     let told = third.comparison.expect("the night before is there");

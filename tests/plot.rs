@@ -6,12 +6,17 @@
 mod lomonosov;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use netmatrix::{exit, store};
+use netmatrix::{
+    exit,
+    record::{Cell, MemoryRun, Run, State},
+    store,
+};
 use tempfile::TempDir;
 
 /// A folder with the Lomonosov data, and their prefix.
@@ -39,7 +44,7 @@ fn fails(folder: &Path, arguments: &str, code: u8, words: &[&str]) {
     }
 }
 
-/// Width and height of a PNG file, and its colours in the middle of a cell of a matrix of so many ranks.
+/// Width and height of a PNG file, and its colours.
 fn pixels(path: &Path) -> (u32, u32, Vec<u8>) {
     let decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(path).unwrap()));
     let mut reader = decoder.read_info().unwrap();
@@ -67,35 +72,73 @@ fn every_kind_of_picture_is_drawn_in_both_forms() {
         assert!(svg.contains(title) && svg.contains(" us"), "{name}.svg has no `{title}`");
         let (width, height, pixels) = pixels(&folder.path().join(format!("{name}.png")));
         assert!(width == 900 && height >= 540, "{name}: {width} x {height}");
-        let inked = pixels.chunks(3).filter(|pixel| **pixel != [255, 255, 255]).count();
-        assert!(inked > 2000, "{name}: {inked} pixels are not white");
+        let (width, height) = (width as usize, height as usize);
+        // Where a cell, the curve or a bar has to be, there is a colour, and none on the margin.
+        let colours = |[left, top, right, bottom]: [usize; 4]| -> BTreeSet<[u8; 3]> {
+            let rows = (top..bottom).map(|row| 3 * row * width);
+            rows.flat_map(|row| pixels[row + 3 * left..row + 3 * right].chunks(3))
+                .map(|pixel| [pixel[0], pixel[1], pixel[2]])
+                .collect()
+        };
+        assert!(colours([130, 150, width - 30, height - 90]).len() > 3, "{name}");
+        assert_eq!(colours([0, height - 4, width, height]), BTreeSet::from([[255; 3]]), "{name}");
     }
 }
 
 #[test]
-fn grey_pictures_are_grey_and_slower_cells_darker() {
+fn every_cell_of_a_grey_matrix_is_as_dark_as_its_time_is_long() {
     let (folder, prefix) = stored();
-    let arguments = "plot lomonosov --colours grey --scale linear --length 9900 --width 1092 -o grey.png";
-    assert_eq!(analyze(folder.path(), arguments).0, 0);
+    let arguments =
+        "plot lomonosov --palette grey --scale linear --range 5us:25us --length 9900 --width 1092 -o grey.png";
+    assert_eq!(analyze(folder.path(), arguments), (0, String::new()));
     let (width, _, pixels) = pixels(&folder.path().join("grey.png"));
-    // Cells are twelve pixels wide at this width.
-    let level = |source: usize, destination: usize| {
-        let (x, y) = (130.0 + 12.026 * (destination as f64 + 0.5), 150.0 + 12.026 * (source as f64 + 0.5));
-        let at = 3 * (y as usize * width as usize + x as usize);
-        let [r, g, b] = [pixels[at], pixels[at + 1], pixels[at + 2]];
-        assert!(r == g && g == b, "{r} {g} {b}");
-        r
-    };
     let matrix = store::open(&prefix).unwrap();
     let matrix = netmatrix::record::Run::matrix(&matrix, netmatrix::record::Statistic::Median, 99).unwrap();
-    let mut compared = 0;
-    for (a, b) in [((0, 1), (16, 40)), ((3, 70), (16, 2)), ((77, 5), (40, 16)), ((10, 60), (22, 24))] {
-        if matrix[a] > 1.03 * matrix[b] {
-            assert!(level(a.0, a.1) < level(b.0, b.1), "{a:?} is slower than {b:?}");
-            compared += 1;
-        }
+    let mut levels = BTreeSet::new();
+    for (source, destination) in (0..78).flat_map(|source| (0..78).map(move |destination| (source, destination))) {
+        // Cells are twelve pixels wide at this width.
+        let (x, y) = (130.0 + 12.026 * (destination as f64 + 0.5), 150.0 + 12.026 * (source as f64 + 0.5));
+        let at = 3 * (y as usize * width as usize + x as usize);
+        let place = ((matrix[(source, destination)] - 5e-6) / 20e-6).clamp(0.0, 1.0);
+        let level = (250.0 - 242.0 * place).round() as u8;
+        let expected = if source == destination { [195, 200, 206] } else { [level; 3] };
+        assert_eq!(pixels[at..at + 3], expected, "{source} to {destination}");
+        levels.insert(level);
     }
-    assert!(compared >= 2, "only {compared} pairs differ");
+    assert!(levels.len() > 10, "{levels:?}");
+}
+
+#[test]
+fn what_failed_or_was_damaged_is_said() {
+    let run = lomonosov::lomonosov(0.01);
+    let mut spoilt = MemoryRun::with_statistics(run.header().clone(), run.statistics().to_vec());
+    for (index, length) in run.lengths().iter().enumerate() {
+        let mut cells = run.cells(index).to_vec();
+        cells[2 * 78 + 3].state = State::Damaged;
+        cells[2 * 78 + 4] = Cell::missing(State::TimedOut);
+        spoilt.push(*length, cells);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    store::write_run(&spoilt, &folder.path().join("spoilt"), false).unwrap();
+    for (name, arguments, cells) in [
+        ("matrix", "--length 5000", Some("1 cell")),
+        ("histogram", "--histogram", Some("1 cell")),
+        ("row", "--row 2", Some("100 cells")),
+        ("pair", "--row 2 --column 5", None),
+    ] {
+        let (code, stderr) = analyze(folder.path(), &format!("plot spoilt {arguments} -o {name}.svg"));
+        assert_eq!(code, 0, "{stderr}");
+        for what in ["exchanges failed or timed out in", "payloads arrived damaged in"] {
+            match cells {
+                Some(cells) => {
+                    assert!(stderr.contains(&format!("{what} {cells} of what is shown")), "{name}: {stderr}")
+                }
+                None => assert_eq!(stderr, "", "{name}"),
+            }
+        }
+        let svg = fs::read_to_string(folder.path().join(format!("{name}.svg"))).unwrap();
+        assert_eq!(svg.contains("payloads damaged"), matches!(name, "matrix" | "row"), "{name}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use netmatrix::{
         accuracy::Accuracy,
         hockney::{Distances, Hockney},
         loggp::LogGp,
-        predict::Model,
+        predict::{Model, Ways},
     },
     record::{Run, Statistic, operations::Operations},
     store,
@@ -19,6 +19,11 @@ use netmatrix::{
 
 const PAIRS: &str = "-n 3 --warmup 1 --schedule disjoint -f net \
                      --lengths 1,64,256,512,1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,2M";
+
+/// On synchronised clocks: what processes differ in when they leave a barrier is longer than some of these operations.
+/// So many lengths, because the library's protocol changes among them.
+const AT_SCALE: &str = "--timing clock -n 1 --warmup 1 --inject-compute 1e-9 --lengths 8,512,1K,16K,24K,32K -f net \
+                        --operations probes,reductions,bcast_naive,bcast_hypercube";
 
 /// Each copy and each sum takes a nanosecond per byte: computation is free in the simulator.
 const OPERATIONS: &str = "-n 3 --warmup 1 --procs 8 --lengths 8,1K,16K,64K --inject-compute 1e-9 -f net \
@@ -58,6 +63,44 @@ fn times(run: &Operations) -> Vec<f64> {
 fn read(folder: &Path) -> (store::ResultSet, Operations) {
     let prefix = folder.join("net");
     (store::open(&prefix).unwrap(), store::read_operations(&store::operations_path(&prefix)).unwrap())
+}
+
+/// Operations of so many processes are predicted within a tenth, and in their order.
+fn is_predicted(hosts: usize, procs: &str) {
+    let cluster = format!("--hosts {hosts}");
+    let arguments = format!("{AT_SCALE} --procs {procs}");
+    let pairs = "--schedule disjoint -n 1 --warmup 1 --retest 0 --lengths 8,512,1K,16K,24K,32K -f net";
+    let [pairs, operations] = [pairs, &arguments].map(|arguments| {
+        let simulation = simulate(&cluster, arguments);
+        assert_eq!(simulation.code, Some(0), "{simulation:?}");
+        simulation.folder
+    });
+    let pairs = store::open(&pairs.path().join("net")).unwrap();
+    let run = store::read_operations(&store::operations_path(&operations.path().join("net"))).unwrap();
+    let mut model = Model::new(run.hosts.clone(), LogGp::all(&run).unwrap());
+    model.ways = Some(Ways::of(&pairs).unwrap());
+    let accuracy = Accuracy::of(&run, &model);
+    assert_eq!(accuracy.errors.iter().filter(|errors| errors.operation != "all").count(), 11);
+    for errors in &accuracy.errors {
+        assert!(errors.median < 0.1, "{errors:?}");
+    }
+    let rows = || accuracy.rows.iter().filter(|row| row.operation.starts_with("reduce_"));
+    for (one, other) in rows().flat_map(|one| rows().map(move |other| (one, other))) {
+        let faster = one.measured.unwrap() < 0.9 * other.measured.unwrap();
+        if faster && (one.procs, one.length) == (other.procs, other.length) {
+            assert!(one.predicted < other.predicted, "{one:?} {other:?}");
+        }
+    }
+}
+
+#[test]
+fn operations_of_8_and_64_processes_are_predicted_within_a_tenth_and_in_their_order() {
+    is_predicted(64, "8,64");
+}
+
+#[test]
+fn operations_of_128_processes_are_predicted_within_a_tenth_and_in_their_order() {
+    is_predicted(128, "128");
 }
 
 #[test]

@@ -47,6 +47,10 @@ fn a_real_run_opens_complete_and_asks_nothing_of_any_network() {
         }
     }
     assert!(reader.text("#facts").contains("one_to_one"), "{}", reader.text("#facts"));
+    // The fitted model, and how far off it is.
+    for word in ["inside a host", "predicted", "measured medians of 12 pairs are"] {
+        assert!(reader.text("#facts").contains(word), "{}", reader.text("#facts"));
+    }
     for address in reader.browser.requests() {
         let is_local = ["file:", "data:", "blob:"].iter().any(|scheme| address.starts_with(scheme));
         assert!(is_local, "the page asked for {address}");
@@ -342,6 +346,15 @@ fn odd_runs_are_drawn_sensibly() {
     }
 }
 
+/// Red, green, blue and opacity of every pixel of a PNG that Chromium made.
+fn png_pixels(picture: &[u8]) -> Vec<u8> {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(picture)).read_info().unwrap();
+    assert_eq!(reader.info().color_type, png::ColorType::Rgba);
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    pixels
+}
+
 #[test]
 fn pictures_and_tables_are_downloaded_and_the_page_prints() {
     let folder = Folder::new();
@@ -368,7 +381,14 @@ fn pictures_and_tables_are_downloaded_and_the_page_prints() {
     }
     assert_eq!(count, 32 * 31);
     let picture = reader.download("[data-picture=matrix]", &downloads.join("faults_one_to_one_median_1048576.png"));
-    assert!(picture.starts_with(b"\x89PNG") && picture.len() > 20_000, "{} bytes", picture.len());
+    // The picture has the cells of the page: so many pixels of the colour that a slow cell and a usual one have there.
+    let pixels = png_pixels(&picture);
+    let (slow, usual) = (reader.colour(4, 9), reader.colour(20, 21));
+    assert_ne!(slow, usual);
+    for colour in [slow, usual] {
+        let count = pixels.chunks_exact(4).filter(|pixel| pixel[..3] == colour).count();
+        assert!(count >= 100, "{count} pixels have the colour {colour:?}");
+    }
     let print = reader
         .browser
         .chromium("Page.printToPDF", &json!({"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": false}));

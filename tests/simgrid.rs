@@ -7,11 +7,15 @@ mod common;
 
 use std::collections::HashSet;
 
-use common::simgrid::{Simulation, simulate};
+use common::{
+    readme::{commands_below, run_in_order},
+    simgrid::{Simulation, programs, simulate, simulate_in},
+};
 use netmatrix::{
     analysis::diagnose::{Direction, Kind, Options, Symptom, diagnose},
     plan::Mode,
     record::{Matrix, Run, State, Statistic},
+    stats::median,
     store,
     units::Rank,
 };
@@ -84,6 +88,30 @@ fn a_direction_that_is_late_shows_in_that_direction_alone_on_synchronised_clocks
 }
 
 #[test]
+fn clocks_that_are_20_ppm_fast_stay_within_their_bound_for_ten_minutes() {
+    // Cables so slow that a pair takes seconds, as on a machine on which a length takes minutes.
+    let cables: String = (0..16).map(|host| format!(" --fault node{host:03}:bandwidth=1e-4")).collect();
+    let arguments = "--lengths 64K -n 50 --warmup 0 --timing clock --retest 0";
+    let [right, fast] =
+        ["", " --clock-drift 20"].map(|drift| simulate(&format!("--hosts 16{cables}{drift}"), arguments));
+    assert!(fast.seconds > Some(600.0), "{:?}", fast.seconds);
+    let truth = complete(&right, "network").matrix(Statistic::Median, 0).unwrap();
+    let run = complete(&fast, "network");
+    let median_of_cell = run.matrix(Statistic::Median, 0).unwrap();
+    let mut cells = Vec::new();
+    run.read_cells(0, 0..16, &mut cells).unwrap();
+    let mut bounds = Vec::new();
+    for (i, j) in pairs(16) {
+        let bound = cells[16 * i + j].clock_bound.expect("every cell that is timed on two clocks has a bound");
+        let off = (median_of_cell[(i, j)] - truth[(i, j)]).abs();
+        assert!(off <= bound, "({i}, {j}) is {off} s off, bound {bound} s");
+        bounds.push(bound);
+    }
+    // What such a clock gains in the ten seconds between two synchronisations.
+    assert!(median(&mut bounds) < 20e-6 * 10.0, "{bounds:?}");
+}
+
+#[test]
 fn a_host_that_sends_late_to_everybody_looks_late_both_ways_and_the_bound_of_its_clock_covers_it() {
     // Nothing but a clock that is right without messages could tell this from a clock that is half as much behind.
     let arguments = "--lengths 0 --timing clock -n 1 --warmup 0";
@@ -122,6 +150,20 @@ fn schedules_agree_on_a_fabric_that_carries_everything_and_differ_by_contention_
     let fat_tree = ratios("--hosts 64 --topology fat-tree");
     assert!(fat_tree.iter().all(|ratio| (0.95..4.3).contains(ratio)), "{fat_tree:?}");
     assert!(fat_tree.iter().any(|ratio| *ratio > 1.5), "{fat_tree:?}");
+}
+
+#[test]
+fn two_samples_give_the_time_that_twenty_give() {
+    // Nothing that two ranks have to say to each other between exchanges is in a time.
+    let medians = |samples: usize| {
+        let simulation = simulate("--hosts 16", &format!("--schedule disjoint --lengths 0,1K -n {samples} --retest 0"));
+        let run = complete(&simulation, "network");
+        [0, 1].map(|index| run.matrix(Statistic::Median, index).unwrap())
+    };
+    let (few, many) = (medians(2), medians(20));
+    for (few, many) in few.iter().zip(&many) {
+        assert!(pairs(16).all(|cell| (few[cell] / many[cell] - 1.0).abs() < 1e-3), "{few:?} {many:?}");
+    }
 }
 
 #[test]
@@ -190,6 +232,42 @@ fn all_nine_modes_run_and_leave_complete_sets_of_simulated_hosts() {
     }
 }
 
+/// Slope of values over their numbers, and its standard error.
+fn slope(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let places = || (0..values.len()).map(|place| place as f64 - (count - 1.0) / 2.0);
+    let squares: f64 = places().map(|place| place * place).sum();
+    let slope = places().zip(values).map(|(place, value)| place * value).sum::<f64>() / squares;
+    let rest: f64 = places().zip(values).map(|(place, value)| (value - mean - slope * place).powi(2)).sum();
+    (slope, (rest / (count - 2.0) / squares).sqrt())
+}
+
+#[test]
+fn all_to_all_has_no_slope_over_rank_numbers() {
+    let ranks = 64;
+    let folder = simulate("--hosts 64", "--version").folder;
+    // The simulator takes time for each request that is looked at, one after the other: 64 of them must take less than a
+    // message does.
+    let options = ["network/crosstraffic:0", "smpi/test:1e-8", "smpi/grow-injected-times:no"].map(str::to_owned);
+    simulate_in(folder.path(), ranks, &options, "-t all_to_all --lengths 0 -n 20 --warmup 1");
+    let cells = store::open(&folder.path().join("network")).unwrap().matrix(Statistic::Median, 0).unwrap();
+    let over = |others: &dyn Fn(Rank) -> f64, own: Rank| {
+        median(&mut (0..ranks).filter(|other| *other != own).map(others).collect::<Vec<_>>())
+    };
+    let message = median(&mut (0..ranks).map(|rank| cells[((rank + ranks - 1) % ranks, rank)]).collect::<Vec<_>>());
+    let columns: Vec<f64> = (0..ranks).map(|own| over(&|other| cells[(other, own)], own)).collect();
+    let rows: Vec<f64> = (0..ranks).map(|own| over(&|other| cells[(own, other)], own)).collect();
+    for times in [columns, rows] {
+        let (slope, error) = slope(&times);
+        assert!(slope.abs() < 3.0 * error, "{slope} s per rank, known to {error}: {times:?}");
+        let usual = median(&mut times.clone());
+        // Who begins earlier than the others by a message's time waits for them as much longer.
+        let early = times.iter().map(|time| (time - usual).abs()).fold(0.0, f64::max);
+        assert!(early < message / 2.0, "{early} s, where a message takes {message} s: {times:?}");
+    }
+}
+
 /// What is found on a cluster: kind, hosts, direction and symptom.
 fn found(cluster: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
     found_by(cluster, "-n 3 --warmup 1 --schedule disjoint")
@@ -201,7 +279,11 @@ fn found_alone(cluster: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
 }
 
 fn found_by(cluster: &str, arguments: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
-    let simulation = simulate(cluster, &format!("--lengths 0,4K,64K,1M {arguments}"));
+    found_at("0,4K,64K,1M", cluster, arguments)
+}
+
+fn found_at(lengths: &str, cluster: &str, arguments: &str) -> Vec<(Kind, Vec<String>, Direction, Symptom)> {
+    let simulation = simulate(cluster, &format!("--lengths {lengths} {arguments}"));
     let run = complete(&simulation, "network");
     let diagnosis = diagnose(&[&*run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
     assert!(diagnosis.invalid.is_empty(), "{cluster}: {:?}", diagnosis.invalid);
@@ -272,6 +354,19 @@ fn a_torus_is_healthy_and_a_slow_cable_of_a_host_in_it_is_diagnosed() {
 }
 
 #[test]
+fn a_torus_of_drifting_clocks_is_healthy_and_a_way_in_it_that_is_late_one_way_is_diagnosed_with_its_direction() {
+    let cluster = "--hosts 64 --topology routed-torus --clock-drift 20";
+    let arguments = "-n 3 --warmup 1 --timing clock";
+    assert_eq!(found_by(cluster, arguments), []);
+    let way = (Kind::Link, names([25, 29]), Direction::Send, Symptom::Latency);
+    let late = format!("{cluster} --fault node025/node029:latency=20");
+    assert_eq!(found_at("0,1K", &late, arguments), [way]);
+    let cable = (Kind::Cable, names([25, 29]), Direction::Send, Symptom::Latency);
+    let late = format!("{cluster} --fault switch25/switch29:latency=20");
+    assert_eq!(found_at("0,1K", &late, arguments), [cable]);
+}
+
+#[test]
 fn a_fault_that_the_cluster_cannot_have_is_refused() {
     let simulation = simulate("--hosts 64 --fault node064:bandwidth=0.5", "");
     assert_eq!(simulation.code, Some(2), "{simulation:?}");
@@ -321,4 +416,12 @@ fn a_tree_over_hosts_saves_time_and_a_preload_pays_from_the_second_access_on() {
         let preload = time("preload", 5);
         assert!(element(0.8 * predicted) < preload && preload < element(1.2 * predicted), "{predicted}");
     }
+}
+
+#[test]
+fn the_commands_of_the_manual_run() {
+    programs();
+    let commands = commands_below("scripts/README.md", "## A simulated cluster");
+    assert!(commands.len() >= 2, "{commands:?}");
+    run_in_order(&commands, |command| if command.contains("diagnose") { 1 } else { 0 });
 }

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::slurm::{Lab, text};
+use common::{
+    readme::{commands_below, run_in_order_with},
+    slurm::{Lab, text},
+};
 use netmatrix::{
     record::{Run, State, Statistic},
     store,
@@ -181,8 +184,8 @@ fn a_long_run_stops_before_its_time_is_up_and_continues_by_itself_under_both_lau
     }
 }
 
-/// Takes about a minute, however fast the machine is: 12 lengths, 2 directions, 1200 samples, each of which waits for
-/// an announcement and a message that are 1 ms late.
+/// Takes about a minute, however fast the machine is: 36 lengths, 2 directions, 400 samples, each of which waits for
+/// an announcement and a message that are 1 ms late; and ends lengths before every stop, however slow it is.
 fn long_job(launcher: &str) -> JobFile {
     JobFile::edited(
         "long.sbatch",
@@ -192,7 +195,7 @@ fn long_job(launcher: &str) -> JobFile {
             // which is after the first length and before the last.
             ("#SBATCH --signal=", "B:USR1@75"),
             ("launcher=", launcher),
-            ("measure=", "(--timing receive --lengths 0,1,2,3,4,5,6,7,8,9,10,11 -n 1200)"),
+            ("measure=", "(--timing receive --begin 0 --end 36 --step 1 -n 400)"),
         ],
     )
 }
@@ -355,7 +358,7 @@ fn a_plan_for_a_finding_is_accepted_and_the_reasons_of_others_stay() {
         };
         let document = serde_json::json!({
             "schema": "network_test.diagnosis/1", "verdict": if nodes.is_empty() { "healthy" } else { "findings" },
-            "groups": [["n0", "n1", "n2", "n3"]], "findings": nodes.iter().map(finding).collect::<Vec<_>>(),
+            "run": {}, "groups": [["n0", "n1", "n2", "n3"]], "findings": nodes.iter().map(finding).collect::<Vec<_>>(),
         });
         fs::write(path("night.json"), document.to_string()).unwrap();
         let advise = [ANALYZE, "advise", "--at-most", "50%", &path("night.json")];
@@ -369,4 +372,12 @@ fn a_plan_for_a_finding_is_accepted_and_the_reasons_of_others_stay() {
     assert!(reasons.contains("n2 disk"), "{reasons}");
     let reasons = plan(&[]);
     assert!(!reasons.contains("n1") && reasons.contains("n2 disk"), "{reasons}");
+}
+
+#[test]
+fn the_commands_of_the_manual_run() {
+    let lab = Lab::new();
+    let commands = commands_below("scripts/README.md", "## A real Slurm");
+    assert!(commands.iter().any(|command| command.contains("sbatch")), "{commands:?}");
+    run_in_order_with(&commands, &lab.environment(), |_| 0);
 }

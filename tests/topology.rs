@@ -188,12 +188,13 @@ fn the_detector_goes_by_a_file_that_names_the_groups() {
     let (code, stdout, notes) = analyze(folder.path(), "diagnose network --topology topology.conf --format json");
     assert!(notes.contains("does not place 2 hosts of the run: node[012,011]"), "{notes}");
     let document: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(code, if document["verdict"] == "healthy" { 0 } else { 1 });
+    assert_eq!((code, &document["verdict"]), (0, &"healthy".into()), "wrong groups are no fault: {document:#}");
     let groups = document["groups"].as_array().unwrap().iter();
     let sizes: Vec<_> = groups.map(|group| group.as_array().unwrap().len()).collect();
     assert_eq!(sizes, [10, 1, 1]);
-    let (_, found, _) = analyze(folder.path(), "diagnose network --format json");
+    let (code, found, _) = analyze(folder.path(), "diagnose network --format json");
     let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!((code, &found["verdict"]), (0, &"healthy".into()), "{found:#}");
     assert_eq!(found["groups"].as_array().unwrap().len(), 3);
     fails(folder.path(), "diagnose network --topology none.conf", exit::FILES, &["none.conf"]);
     fs::remove_file(folder.path().join("network_median.nc")).unwrap();
@@ -251,7 +252,9 @@ fn files_that_are_no_topology_are_told_with_their_line() {
         ("graph {\n a -- node001\n b -- node-002 }", &["line 3", "\"node-002\""]),
         ("digraph {\n a -> node001\n", &["line 1", "never closed"]),
         ("SwitchName=a Nodes=other[1-9]\n", &["no host of the run", "node["]),
-        ("Switch\t36 \"S-0002\"\t# \"leaf\"\n", &["line 1", "SwitchName=", "DOT graph"]),
+        ("Switch leaf1\n", &["line 1", "SwitchName=", "DOT graph"]),
+        ("Switch\t36 \"S-0002\"\t# \"leaf\"\n", &["no host of the run"]),
+        ("- topology: a\n  tree:\n    switches: [{switch: s, nodes: 'n[1-'}]\n", &["line 3", "`n[1-`"]),
         ("", &["no host of the run"]),
     ] {
         fs::write(&path, content).unwrap();

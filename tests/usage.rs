@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
 use common::launcher::{Job, Launcher, Outcome};
 use netmatrix::{record::Run, store};
@@ -93,7 +93,7 @@ fn ranks_with_different_command_lines_do_not_begin() {
 #[test]
 fn a_dry_run_plans_without_a_launcher() {
     let program = |arguments: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_network_test"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_network_test"));
         // No MPI is started: it would fail without its files.
         let command = command.args(arguments.split_whitespace()).env("OPAL_PREFIX", "/nowhere");
         command.output().expect("network_test can be started")
@@ -108,4 +108,41 @@ fn a_dry_run_plans_without_a_launcher() {
     }
     let alone = program("--dry-run --ranks 1");
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+}
+
+#[test]
+fn manual_page_and_completions_are_valid_and_know_the_headings() {
+    let folder = tempfile::tempdir().unwrap();
+    for what in ["man", "completions"] {
+        let output = Command::new(PROGRAM).args(["--generate", what]).arg(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let file = |name: &str| folder.path().join(name);
+    let checks = [("mandoc -T lint -W error", "network_test.1"), ("bash -n", "network_test.bash")];
+    for (checker, name) in checks {
+        let words: Vec<_> = checker.split(' ').collect();
+        let output = Command::new(words[0]).args(&words[1..]).arg(file(name)).output();
+        let output = output.unwrap_or_else(|error| panic!("{checker}: {error}; scripts/test.sh installs it"));
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{name}: {output:?}");
+    }
+    let page = std::fs::read_to_string(file("network_test.1")).unwrap();
+    let help = Command::new(PROGRAM).arg("--help").output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    for heading in ["What is measured", "Lengths", "Sampling", "Schedule", "Noise", "Control"] {
+        assert!(help.contains(&format!("\n{heading}:\n")), "{heading}: {help}");
+        assert!(page.contains(&heading.to_uppercase()), "{heading}: {page}");
+    }
+    assert!(!help.contains("--generate") && !help.contains("\nOptions:"), "{help}");
+    for name in ["network_test.fish", "network_test.zsh"] {
+        assert!(std::fs::read_to_string(file(name)).unwrap().contains("sample-rounds"), "{name}");
+    }
+}
+
+#[test]
+fn the_version_names_the_libraries() {
+    let said = |flag: &str| String::from_utf8(Command::new(PROGRAM).arg(flag).output().unwrap().stdout).unwrap();
+    assert!(said("-V").starts_with("network_test 0.") && said("-V").lines().count() == 1, "{}", said("-V"));
+    let long = said("--version");
+    assert!(long.lines().any(|line| line.starts_with("MPI: ") && line.contains('.')), "{long}");
+    assert!(long.contains("NetCDF 4.") && long.contains("HDF5 1."), "{long}");
 }

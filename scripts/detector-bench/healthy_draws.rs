@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use netmatrix::{
-    analysis::diagnose::{Model, Options, diagnose},
+    analysis::diagnose::{Options, diagnose},
     record::Run,
 };
 use rayon::prelude::*;
@@ -29,26 +29,26 @@ fn rates(text: &str) -> Result<Vec<f64>> {
 }
 
 /// What is found on a healthy machine, in words.
-fn findings(family: &Family, seed: u64, rate: f64, (confidence, model): (f64, Model)) -> Result<Vec<String>> {
+fn findings(family: &Family, seed: u64, rate: f64, confidence: f64) -> Result<Vec<String>> {
     let mut bed = family.bed(seed);
     bed.noise.probability = rate;
     let case = bed.case();
     let runs: [&dyn Run; 1] = [&case.run];
     let diagnosis =
-        diagnose(&runs, &Options { confidence, model, ..Options::default() }).map_err(|error| anyhow!("{error}"))?;
+        diagnose(&runs, &Options { confidence, ..Options::default() }).map_err(|error| anyhow!("{error}"))?;
     let words = |finding| format!("{} ({})", netmatrix::view::diagnosis::sentence(finding), case.truth.context);
     Ok(diagnosis.findings.iter().map(words).collect())
 }
 
 /// Prints the table; whether all shares are small enough.
-pub fn run(count: u64, seed: u64, tail: &str, asked: (f64, Model), is_verbose: bool) -> Result<bool> {
+pub fn run(count: u64, seed: u64, tail: &str, confidence: f64, is_verbose: bool) -> Result<bool> {
     let family = Family::of("plain").expect("there is a family of plain machines");
-    println!("{count} healthy machines for each rate, seeds from {seed}, confidence {}", asked.0);
+    println!("{count} healthy machines for each rate, seeds from {seed}, confidence {}", confidence);
     println!("disturbed samples   with a finding");
     let mut is_good = true;
     for rate in rates(tail)? {
         let found: Result<Vec<Vec<String>>> =
-            (seed..seed + count).into_par_iter().map(|seed| findings(family, seed, rate, asked)).collect();
+            (seed..seed + count).into_par_iter().map(|seed| findings(family, seed, rate, confidence)).collect();
         let found = found?;
         let noisy = found.iter().filter(|findings| !findings.is_empty()).count();
         let percent = 100.0 * noisy as f64 / count as f64;

@@ -29,7 +29,6 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Parser, ValueEnum};
 use factors::{case as factor_case, score::Tally};
 use families::{FAMILIES, Family};
-use netmatrix::analysis::diagnose::Model;
 use program::Program;
 use rayon::prelude::*;
 use score::Score;
@@ -42,10 +41,6 @@ struct Args {
     /// The program
     #[arg(long, default_value = "target/release/network_analyze")]
     program: PathBuf,
-
-    /// What `diagnose` takes times to be made of: factors, places
-    #[arg(long, default_value = "factors")]
-    model: String,
 
     /// Number of cases of each family
     #[arg(long, default_value_t = 30)]
@@ -242,19 +237,13 @@ fn run(args: &Args) -> Result<bool> {
         ensure!(known.contains(&name) && text.contains('='), "--require {text}: write for example recall=97");
     }
     rayon::ThreadPoolBuilder::new().num_threads(args.threads).build_global()?;
-    let model = match args.model.as_str() {
-        "factors" => Model::Factors,
-        "places" => Model::Places,
-        other => bail!("--model {other}: there are factors, places"),
-    };
     if let Some(count) = args.healthy {
-        return healthy_draws::run(count, args.seed, &args.tail, (args.confidence, model), args.verbose);
+        return healthy_draws::run(count, args.seed, &args.tail, args.confidence, args.verbose);
     }
     let temporary = tempfile::tempdir()?;
     let folder = args.keep.as_deref().unwrap_or(temporary.path()).to_owned();
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let program =
-        Program { path: args.program.clone(), model: args.model.clone(), folder, is_keeping: args.keep.is_some() };
+    let program = Program { path: args.program.clone(), folder, is_keeping: args.keep.is_some() };
     if let Some(count) = args.simgrid {
         let tables = simulated::run(args, &program, count)?;
         return tables.iter().try_fold(true, |is_good, (title, table)| Ok(is_good & report(args, title, table)?));

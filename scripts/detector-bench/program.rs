@@ -12,8 +12,6 @@ use serde_json::Value;
 /// Where runs are written, and what is made of them.
 pub struct Program {
     pub path: PathBuf,
-    /// What times are taken to be made of.
-    pub model: String,
     pub folder: PathBuf,
     /// Leave the files of cases that are not right.
     pub is_keeping: bool,
@@ -22,7 +20,7 @@ pub struct Program {
 impl Program {
     /// What the program says about a set of files.
     pub fn diagnose(&self, prefix: &Path, arguments: &[&str]) -> Result<Value> {
-        diagnose(&self.path, prefix, &[arguments, &["--model", &self.model]].concat())
+        diagnose(&self.path, prefix, arguments)
     }
 
     /// Writes a run.

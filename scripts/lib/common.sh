@@ -3,7 +3,7 @@
 
 # The project's folder, wherever the script was started from.
 export project
-project=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+project=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 
 say() {
     printf '\n== %s\n' "$*"

@@ -4,6 +4,7 @@
 # Nothing is asked of the package manager as long as nothing is missing, so a second run costs no time and no network.
 
 : "${project:?source scripts/lib/common.sh first}"
+tools=${CARGO_TARGET_DIR:-$project/target}/tools
 
 # What can be needed: name | Debian and Ubuntu | Fedora and RHEL | Spack. `present NAME` tells whether it is there.
 requirements='
@@ -22,8 +23,11 @@ shellcheck | shellcheck                  | ShellCheck          | shellcheck
 ps         | procps                      | procps-ng           | procps
 mandoc     | mandoc                      | mandoc              | part of the system
 browser    | chromium chromium-driver    | chromium chromedriver | part of a workstation
+python     | python3 python3-venv        | python3             | python
 iproute2   | iproute2                    | iproute iproute-tc  | part of the system
 util-linux | util-linux                  | util-linux          | part of the system
+dpkg       | dpkg-dev                    | dpkg-dev            | part of Debian
+promtool   | prometheus                  | golang-github-prometheus | prometheus
 '
 
 # column NAME N: the N-th column of a requirement.
@@ -52,6 +56,8 @@ present() {
     browser) has chromium && has chromedriver ;;
     iproute2) has ip && has tc && has bridge ;;
     util-linux) has unshare && has nsenter && has setsid && has flock && has runuser && has mount ;;
+    dpkg) has dpkg-deb && has dpkg-shlibdeps ;;
+    python) has python3 && python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;
     esac
 }
@@ -119,6 +125,33 @@ explain_missing() {
     exit 3
 }
 
+# require_tools: what only tests use, into $tools, so that the machine itself stays as it is: a server of metrics that
+# apt-get installs would also be started.
+require_tools() {
+    has promtool || [ -x "$tools/usr/bin/promtool" ] || unpack_promtool
+    has reframe || [ -x "$tools/reframe/bin/reframe" ] || install_reframe
+}
+
+unpack_promtool() {
+    has apt-get || explain_missing "this machine has no apt-get, so this script cannot unpack a program." promtool
+    say "Unpacking promtool into $tools"
+    mkdir -p "$tools"
+    (
+        cd "$tools"
+        [ -n "$(candidate_of prometheus)" ] || as_root apt-get update -q
+        apt-get download -q prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+    ) || explain_missing "apt-get could not download prometheus." promtool
+    rm -f "$tools"/prometheus_*.deb
+}
+
+install_reframe() {
+    say "Installing ReFrame into $tools/reframe"
+    rm -rf "$tools/reframe"
+    mkdir -p "$tools"
+    { python3 -m venv "$tools/reframe" && "$tools/reframe/bin/pip" install -q --disable-pip-version-check ReFrame-HPC==4.10.4; } ||
+        { rm -rf "$tools/reframe" && fail 3 "ReFrame cannot be installed from PyPI: install it so that \`reframe\` is on PATH"; }
+}
+
 # The oldest compiler that the package can be built with.
 oldest_rust() {
     sed -n 's/^rust-version = "\(.*\)"/\1/p' "$project/Cargo.toml"
@@ -129,7 +162,7 @@ version_at_least() {
     [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
 
-# require_rust: cargo on PATH, new enough. Looks where rustup puts it, then asks the package manager.
+# require_rust: cargo on PATH, new enough. Looks where rustup puts it, then asks the package manager, then rustup itself.
 require_rust() {
     local wanted found
     wanted=$(oldest_rust)
@@ -151,6 +184,11 @@ install_rust() {
     candidate=$(candidate_of cargo)
     if [ -n "$candidate" ] && version_at_least "$1" "$candidate"; then
         apt_install cargo
+    elif [ "$(id -u)" -eq 0 ]; then
+        # Whoever is not root is told how, and asked to do it.
+        has curl || apt_install curl ca-certificates
+        curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh |
+            sh -s -- -y --no-modify-path --profile minimal
     fi
 }
 
@@ -163,6 +201,12 @@ no_rust() {
     fail 3 "$1 This package needs Rust $2 or newer, which the distribution does not offer." \
         "Install it with rustup (https://rustup.rs; no root needed), or load your cluster's module," \
         "and start this script again."
+}
+
+# require_localhost: what debootstrap makes does not know this name yet, by which browsers find themselves.
+require_localhost() {
+    getent hosts localhost >/dev/null || echo "127.0.0.1 localhost" >>/etc/hosts ||
+        fail 3 "this machine does not know the name localhost: add \`127.0.0.1 localhost\` to /etc/hosts"
 }
 
 # require_component COMMAND COMPONENT: a part of the Rust toolchain.

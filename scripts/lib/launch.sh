@@ -78,14 +78,19 @@ trimmed() {
 }
 
 # run_mpi N PROGRAM ARGUMENT...: N ranks of PROGRAM on this machine under the launcher of its own MPI; the exit code is
-# the launcher's. A job that takes longer than MPI_TIME_LIMIT ends with code 124.
+# the launcher's. A job that takes longer than MPI_TIME_LIMIT ends with code 124. With MPI_PIN=yes each rank has a core to
+# itself, if there are enough, and does not yield it.
 run_mpi() {
     local ranks=$1 program=$2 library found launcher command environment=() options=()
     library=$(mpi_of "$program") || return
     found=$(launcher_of "$library") || return
     read -r launcher command <<<"$found"
-    launcher_words environment "library $library" yield
-    launcher_words options "launcher $launcher" here root crowd bind ranks
+    if [ "${MPI_PIN-}" = yes ] && (($(nproc) >= ranks)); then
+        launcher_words options "launcher $launcher" here root pin ranks
+    else
+        launcher_words environment "library $library" yield
+        launcher_words options "launcher $launcher" here root crowd bind ranks
+    fi
     shift
     timeout --foreground --kill-after=15 "$MPI_TIME_LIMIT" \
         env "${environment[@]}" "$command" "${options[@]}" "$ranks" "$@" </dev/null

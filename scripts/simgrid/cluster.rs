@@ -65,6 +65,10 @@ struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     ranks_per_host: usize,
 
+    /// Clocks of the ranks differ by seconds, and those of odd ranks are fast by so many millionths
+    #[arg(long, value_name = "MILLIONTHS")]
+    clock_drift: Option<f64>,
+
     /// A slow cable, or one direction of it; can be given several times
     #[arg(long = "fault", value_name = "CABLE:FACTORS")]
     faults: Vec<Fault>,
@@ -114,7 +118,11 @@ fn simulate(args: &Args) -> Result<u8, Failure> {
         .map_err(|error| (exit::FILES, format!("cannot make `{}`: {error}", args.output.display())))?;
     write("platform.xml", platform.xml())?;
     write("hosts.txt", platform.host_file(args.ranks_per_host))?;
-    let status = smpirun(ranks, &args.output, &args.library, &args.arguments)
+    let mut command = smpirun(ranks, &args.output, &args.library, &args.arguments);
+    if let Some(drift) = args.clock_drift {
+        command.env("SIMULATED_CLOCK_DRIFT", (drift * 1e-6).to_string());
+    }
+    let status = command
         .status()
         .map_err(|error| (exit::FILES, format!("cannot start smpirun: {error}; install libsimgrid-dev")))?;
     // smpirun hands the first rank's code on; a simulator that fails gives one above 128 or none.

@@ -66,6 +66,8 @@ locked() {
 # need_root: what everything but --help needs.
 need_root() {
     [ "$(id -u)" -eq 0 ] || fail 3 "virtual hosts need root: start this as root, or with sudo"
+    mountpoint -q / || fail 3 "virtual hosts need a / that is a mount point: in a chroot, bind its folder onto itself" \
+        "before you enter it (mount --bind DIR DIR)"
 }
 
 # need_up: reads the configuration into hosts, racks, mtu.

@@ -8,6 +8,8 @@ cluster=$1 host=$2 state=$3 lock=$4
 hostname "$host"
 # /sys shows the network of whoever mounts it.
 mount -t sysfs sysfs /sys
+# What debootstrap makes has none yet.
+[ -e /etc/hosts ] || : >>/etc/hosts
 mount --bind "$state/hosts" /etc/hosts
 # No name server can be reached from here: without this, an unknown name would be waited for.
 resolver=$(readlink -f /etc/resolv.conf) || resolver=

@@ -16,7 +16,7 @@ vc_exec() {
     pid=$(keeper_of "$1") || fail 3 "host $1 has died: \`$here/vcluster up\` makes the cluster anew"
     shift
     # shellcheck disable=SC2016 # for the inner shell
-    exec nsenter -t "$pid" --net --uts --ipc --mount -- sh -c 'cd "$0" && exec "$@"' "$PWD" "${user[@]}" "$@"
+    exec nsenter -t "$pid" --net --uts --ipc --mount --root -- sh -c 'cd "$0" && exec "$@"' "$PWD" "${user[@]}" "$@"
 }
 
 # vc_rsh [OPTION...] HOST WORD...: like ssh, which takes its words for a line of shell.

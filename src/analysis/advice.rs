@@ -83,13 +83,13 @@ pub struct Plan {
     pub reserve: Vec<Named>,
     /// Findings that lead to nothing.
     pub left_out: Vec<(Named, LeftOut)>,
-    /// Hosts that were judged and are not drained: what this tool drained earlier may come back.
+    /// Hosts that are not drained: what this tool drained earlier may come back.
     pub healthy: Vec<String>,
     /// Where more hosts than the policy allows would be drained: how many. The plan is empty then.
     pub breaker: Option<usize>,
 }
 
-/// Makes a plan. `diagnoses`: the findings of each; `hosts`: all that were judged, each once.
+/// Makes a plan. `diagnoses`: the findings of each; `hosts`: all that they are about, each once.
 pub fn plan(diagnoses: &[Vec<Named>], hosts: &BTreeSet<String>, policy: &Policy) -> Plan {
     let in_all = |finding: &Named| {
         let has_it = |findings: &Vec<Named>| findings.iter().any(|other| other.is_same(finding));

@@ -19,4 +19,5 @@ pub mod model;
 pub mod operations;
 pub mod square;
 pub mod tally;
+mod ticks;
 pub mod topology;

@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::{
     Cells, Fabric, FabricError, Shares, Stop, StopRequest, View,
+    drift::Drift,
     forecast::Forecast,
     part::{Order, Pace, cells_of, decode, encode},
-    retest::retest,
+    retest::{Retested, retest},
 };
 use crate::{
     plan::{Plan, Round},
-    record::{BoxError, Cell, Retest, Sink},
+    record::{BoxError, Cell, Moments, Sink},
     units::{Bytes, Rank},
 };
 
@@ -94,6 +95,7 @@ pub fn measure(
     let mut times = Times::default();
     let mut ending = Ending::Complete;
     let mut failure = None;
+    let mut drift = Drift::of(plan, first);
     let mut walk = Walk {
         plan,
         request,
@@ -106,6 +108,7 @@ pub fn measure(
     };
     for (index, &length) in plan.lengths().iter().enumerate().skip(first) {
         cells.clear();
+        let begin = fabric.time_of_day();
         fabric.begin_length(plan, index)?;
         // A length that is not walked to its end is given up; what is finished of it is kept.
         if let Some(stop) = walk.length(fabric, &mut sink, index, &mut cells, events)? {
@@ -114,12 +117,16 @@ pub fn measure(
             break;
         }
         fabric.end_length(&mut cells)?;
-        let (retests, damaged_again) = match plan.retests() {
-            0 => (Vec::new(), 0),
+        if let Some(drift) = &mut drift {
+            drift.keep(plan, index, fabric.view(), &cells);
+        }
+        let retested = match plan.retests() {
+            0 => Retested::default(),
             _ => retest(plan, fabric, index, length, &cells)?,
         };
-        damaged += cells.damaged() + damaged_again;
-        failure = save(plan, fabric, &cells, &retests, &mut sink, index, &mut times)?.err();
+        damaged += cells.damaged() + retested.damaged;
+        let moments = Moments { begin, end: fabric.time_of_day() };
+        failure = save(plan, fabric, &cells, &retested, moments, &mut sink, index, &mut times)?.err();
         let wish = if failure.is_some() { Some(Stop::Output) } else { request.wish() };
         let (agreed, order) = fabric.agree(wish, walk.order_behind(index).number())?;
         walk.order = Order::from_number(order);
@@ -132,7 +139,15 @@ pub fn measure(
         let late = (walk.order.rounds == 0 && !last).then_some(Stop::TimeLimit);
         if let Some(stop) = agreed.or(late) {
             ending = if last && stop != Stop::Output { ending } else { Ending::Stopped(stop) };
+            // Whoever is to stop does not look back.
+            drift = None;
             break;
+        }
+    }
+    if let (Some(drift), Ending::Complete) = (drift, ending) {
+        let ratio = drift.measure(plan, fabric)?;
+        if let Some(sink) = sink.as_deref_mut() {
+            failure = sink.write_drift(ratio).err();
         }
     }
     if let (Some(sink), None) = (sink, &failure) {
@@ -308,11 +323,13 @@ fn keep(
 
 /// Brings the matrix of a length to the root and into its sink, some lines at a time. A sink that fails is not asked
 /// again, but the rows are gathered to the end, so that the ranks stay in step.
+#[expect(clippy::too_many_arguments, reason = "what is saved, from where and to where")]
 fn save(
     plan: &Plan,
     fabric: &mut dyn Fabric,
     cells: &Cells,
-    retests: &[Retest],
+    retested: &Retested,
+    moments: Moments,
     sink: &mut Option<&mut dyn Sink>,
     index: usize,
     times: &mut Times,
@@ -334,7 +351,12 @@ fn save(
     }
     if let (Some(sink), Ok(())) = (sink.as_deref_mut(), &written) {
         let writing = Instant::now();
-        written = sink.write_retests(index, retests).and_then(|()| sink.finish_length(index));
+        written = sink.write_retests(index, &retested.retests);
+        if plan.retest_samples() > 0 {
+            written = written.and_then(|()| sink.write_retest_samples(index, &retested.samples));
+        }
+        written = written.and_then(|()| sink.write_moments(index, moments));
+        written = written.and_then(|()| sink.finish_length(index));
         times.writing += writing.elapsed();
     }
     Ok(written)

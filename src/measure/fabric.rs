@@ -11,7 +11,7 @@ use super::{Cells, Stop, Suspect, View};
 use crate::{
     plan::{Pair, Plan, Round},
     record::Cell,
-    units::Bytes,
+    units::{Bytes, Rank},
 };
 
 /// A machine that carries out rounds.
@@ -26,6 +26,11 @@ pub trait Fabric {
     fn seconds(&self) -> f64 {
         static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
         BEGUN.elapsed().as_secs_f64()
+    }
+
+    /// Seconds since 1970-01-01 00:00:00 UTC, by the clock of this process's host. Here: NaN, not known.
+    fn time_of_day(&self) -> f64 {
+        f64::NAN
     }
 
     /// Makes ready for a run: buffers, windows, clocks.
@@ -76,6 +81,12 @@ pub trait Fabric {
     /// for one length apart.
     fn run_pairs(&mut self, pairs: &[Pair], number: usize, length: Bytes, cells: &mut Cells)
     -> Result<(), FabricError>;
+
+    /// The samples of what this process measured in the last [`Fabric::run_pairs`], in seconds and in the order in which
+    /// they were taken, where the plan keeps them: source, destination, samples. Here: none.
+    fn take_samples(&mut self) -> Vec<(Rank, Rank, Vec<f64>)> {
+        Vec::new()
+    }
 
     /// The given numbers of all processes, `[process][number]`, on all of them.
     fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError>;

@@ -6,6 +6,7 @@
 
 mod cells;
 mod clock;
+mod drift;
 mod driver;
 mod fabric;
 mod forecast;

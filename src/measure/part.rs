@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Cells, View};
 use crate::{
     plan::{Round, RoundKind},
-    record::{Cell, State},
+    record::{Cell, Extra, State},
     stats::Summary,
     units::Rank,
 };
@@ -107,8 +107,8 @@ pub(super) fn cells_of(round: &Round<'_>, view: View, ranks: usize) -> Vec<(Rank
 }
 
 /// Bytes of a cell with its source and destination: two ranks, five statistics, samples, damaged payloads, the clock's
-/// bound, the state; little endian.
-const WIDTH: usize = 4 + 4 + 5 * 8 + 4 + 4 + 8 + 1;
+/// bound, three optional statistics, the state; little endian.
+const WIDTH: usize = 4 + 4 + 5 * 8 + 4 + 4 + 8 + 3 * 8 + 1;
 
 /// Appends a cell.
 pub(super) fn encode(source: Rank, destination: Rank, cell: &Cell, bytes: &mut Vec<u8>) {
@@ -119,6 +119,7 @@ pub(super) fn encode(source: Rank, destination: Rank, cell: &Cell, bytes: &mut V
     bytes.extend([min, average, median, max, deviation].into_iter().flat_map(f64::to_le_bytes));
     bytes.extend([cell.samples, cell.damaged].into_iter().flat_map(u32::to_le_bytes));
     bytes.extend(cell.clock_bound.unwrap_or(f64::NAN).to_le_bytes());
+    bytes.extend(cell.extra.numbers().into_iter().flat_map(f64::to_le_bytes));
     bytes.extend(cell.state.id().to_le_bytes());
 }
 
@@ -134,12 +135,13 @@ pub(super) fn decode(bytes: &[u8], ranks: usize, cells: &mut Cells) {
             f64::from_le_bytes(number)
         };
         let [min, average, median, max, deviation] = [0, 8, 16, 24, 32].map(number);
-        let Some(state) = State::from_id(rest[56] as i8) else { continue };
+        let Some(state) = State::from_id(rest[80] as i8) else { continue };
         if source < ranks && destination < ranks {
             let clock_bound = Some(number(48)).filter(|bound| !bound.is_nan());
             let summary = Summary { min, average, median, max, deviation };
+            let extra = Extra::of_numbers([56, 64, 72].map(number));
             let (samples, damaged) = (rank(&rest[40..]), rank(&rest[44..]));
-            cells.set(source, destination, Cell { summary, samples, state, damaged, clock_bound });
+            cells.set(source, destination, Cell { summary, samples, state, damaged, clock_bound, extra });
         }
     }
 }
@@ -152,7 +154,8 @@ mod tests {
     #[test]
     fn a_cell_survives_its_bytes() {
         let cell = Cell::measured(Summary::of(&mut [1.0, 2.0, 4.0]), 3, State::Damaged);
-        let cell = Cell { damaged: 2, clock_bound: Some(1e-6), ..cell };
+        let extra = Extra { p99: 4.0, ..Extra::NONE };
+        let cell = Cell { damaged: 2, clock_bound: Some(1e-6), extra, ..cell };
         let mut bytes = Vec::new();
         encode(1, 0, &cell, &mut bytes);
         encode(2, 1, &Cell::missing(State::TimedOut), &mut bytes);

@@ -1,6 +1,7 @@
 //! Measuring suspicious pairs again, to tell contention from faults.
 //!
-//! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`]. Who is worst: first pairs that
+//! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`], and the samples behind the last one
+//! where the plan keeps them. Who is worst: first pairs that
 //! failed or timed out, then those that are slower than both of their hosts are to others, then, in places that are
 //! left, pairs of hosts that are slow to everybody. At most two pairs of a host, so that one bad host does not take all
 //! places. No process ever sees all cells: each keeps the worst of its own, and the lists are merged.
@@ -57,15 +58,25 @@ pub fn worst_of(mut suspects: Vec<Suspect>, most: usize, hosts: &Hosts) -> Vec<S
     worst
 }
 
-/// Measures the worst pairs of a length again: among others, then alone. Collective; the re-tests are the same
-/// everywhere, the number of payloads that arrived damaged meanwhile is that of this process.
+/// What came of measuring pairs again.
+#[derive(Default)]
+pub(super) struct Retested {
+    /// The same everywhere.
+    pub(super) retests: Vec<Retest>,
+    /// Of the pairs alone, the same everywhere, `[retest][sample]`; empty where the plan keeps none.
+    pub(super) samples: Vec<Vec<f64>>,
+    /// Payloads that arrived damaged meanwhile, of this process.
+    pub(super) damaged: u64,
+}
+
+/// Measures the worst pairs of a length again: among others, then alone. Collective.
 pub(super) fn retest(
     plan: &Plan,
     fabric: &mut dyn Fabric,
     index: usize,
     length: Bytes,
     cells: &Cells,
-) -> Result<(Vec<Retest>, u64), FabricError> {
+) -> Result<Retested, FabricError> {
     let usual = Usual::of(plan, fabric, cells)?;
     let own = worst_of(usual.suspects(plan, cells), plan.retests(), &plan.hosts);
     let worst = fabric.worst(own, plan.retests())?;
@@ -84,12 +95,16 @@ pub(super) fn retest(
         number += 1;
     }
     let mut alone = Cells::of(plan, fabric.view());
+    let mut samples = Vec::new();
     for pair in &pairs {
         fabric.run_pairs(&[*pair], number, length, &mut alone)?;
+        samples.extend(fabric.take_samples());
         number += 1;
     }
     damaged += alone.damaged();
-    Ok((collect(fabric, &pairs, [cells, &again, &alone])?, damaged))
+    let retests = collect(fabric, &pairs, [cells, &again, &alone])?;
+    let samples = collect_samples(fabric, plan.retest_samples(), &retests, &alone, &samples)?;
+    Ok(Retested { retests, samples, damaged })
 }
 
 /// Whether a cell is inside a host (0) or between hosts (1).
@@ -220,6 +235,32 @@ fn collect(fabric: &mut dyn Fabric, pairs: &[Pair], three: [&Cells; 3]) -> Resul
     Ok(retests.collect())
 }
 
+/// The samples of each retest, at most so many, `[retest][sample]`. Every sample is known to one process, and 0 is added by
+/// the rest.
+fn collect_samples(
+    fabric: &mut dyn Fabric,
+    most: usize,
+    retests: &[Retest],
+    alone: &Cells,
+    own: &[(Rank, Rank, Vec<f64>)],
+) -> Result<Vec<Vec<f64>>, FabricError> {
+    if most == 0 {
+        return Ok(Vec::new());
+    }
+    let mut numbers = vec![0.0; retests.len() * most];
+    for (retest, numbers) in retests.iter().zip(numbers.chunks_exact_mut(most)) {
+        // Who owns the cell knows as well that there is no sample.
+        if alone.get(retest.source, retest.destination).is_some() {
+            numbers.fill(f64::NAN);
+        }
+        let here = own.iter().find(|one| (one.0, one.1) == (retest.source, retest.destination));
+        numbers.iter_mut().zip(here.into_iter().flat_map(|one| &one.2)).for_each(|(number, sample)| *number = *sample);
+    }
+    fabric.sum(&mut numbers)?;
+    let there = |samples: &[f64]| samples.iter().copied().filter(|sample| !sample.is_nan()).collect();
+    Ok(numbers.chunks_exact(most).map(there).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -230,7 +271,7 @@ mod tests {
             StopRequest, measure,
             synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
         },
-        plan::{Config, Mode, Schedule, Sweep},
+        plan::{Config, Mode, Optional, Schedule, Sweep},
         record::{Header, MemoryRun, Provenance, Run},
     };
 
@@ -281,6 +322,30 @@ mod tests {
                 assert!(pairs.contains(&(3, 21)), "{schedule}: {pairs:?}");
                 let of_host = pairs.iter().filter(|(a, b)| *a == 9 || *b == 9).count();
                 assert!((1..=2).contains(&of_host), "{schedule}: {pairs:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn samples_are_those_behind_the_median_of_a_pair_alone() {
+        let dead = Fault::Link { hosts: (1, 5), direction: Direction::Both, symptom: Symptom::Dead };
+        let slow = Fault::Link { hosts: (0, 3), direction: Direction::Both, symptom: Symptom::Slower(2.0) };
+        let machine = Machine::leaf_spine(8, 2, 1).with(dead).with(slow);
+        for optional in [vec![], vec![Optional::P90, Optional::Samples]] {
+            let config = Config { iterations: 20, optional, schedule: Schedule::Disjoint, ..Config::default() };
+            let plan = Plan { mode: Mode::OneToOne, config, hosts: machine.hosts.clone() };
+            let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+            let mut fabric = Synthetic::new(machine.clone());
+            measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+            let (retests, samples) = (run.retests(0).unwrap(), run.retest_samples(0).unwrap());
+            assert!(
+                retests.iter().any(|retest| retest.alone.is_nan()) && retests.iter().any(|retest| retest.alone > 0.0)
+            );
+            assert_eq!(samples.len(), if plan.retest_samples() > 0 { retests.len() } else { 0 });
+            for (retest, mut samples) in retests.iter().zip(samples) {
+                assert_eq!(samples.len(), if retest.alone.is_nan() { 0 } else { 20 });
+                assert!(samples.is_empty() || !samples.is_sorted(), "in the order in which they were taken");
+                assert_eq!(median(&mut samples).to_bits(), retest.alone.to_bits());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use super::{Mode, Schedule, Sweep};
+use super::{Mode, Optional, Schedule, Sweep};
 use crate::units::{Bytes, Hosts};
 
 /// Most ranks of a run: network_tests2's files number them with a C int, and matrices beyond this are of no use.
@@ -144,6 +144,8 @@ pub struct Config {
     pub sample_rounds: Option<usize>,
     /// How many of a length's suspicious pairs are measured again. Default: 10.
     pub retest: usize,
+    /// What is kept besides the usual statistics, in the order of [`Optional::ALL`]. Default: none.
+    pub optional: Vec<Optional>,
     /// Root of everything that is drawn at random. Default: 1.
     pub seed: u64,
     /// Check every payload. Default: no.
@@ -174,6 +176,7 @@ impl Default for Config {
             schedule: Schedule::Isolated,
             sample_rounds: None,
             retest: 10,
+            optional: Vec::new(),
             seed: 1,
             verify: false,
             time_limit: None,

@@ -4,7 +4,7 @@ use super::{Mode, Plan, Timing};
 use crate::units::Bytes;
 
 /// Bytes of a cell in memory, [`crate::record::Cell`], rounded up.
-const CELL: u64 = 80;
+const CELL: u64 = 104;
 
 /// Bytes that a rank keeps for every rank beside cells: the name of its host in several copies, places in tables.
 const HOST: u64 = 250;
@@ -67,18 +67,20 @@ fn disk(plan: &Plan, lines: Option<usize>) -> u64 {
     let config = &plan.config;
     // Five statistics and a state; more where the run has more to tell of a cell.
     let amount = if config.precision.is_some() { 8 } else { 0 };
+    let optional = 8 * config.optional.iter().filter(|one| one.is_statistic()).count() as u64;
+    let samples = 8 * 2 * plan.retests() as u64 * plan.retest_samples() as u64;
     let clock_bound = if plan.timing() == Some(Timing::Clock) { 8 } else { 0 };
     let damaged = if config.verify { 4 } else { 0 };
-    let of_cell = 5 * 8 + 1 + amount + clock_bound + damaged;
+    let of_cell = 5 * 8 + 1 + amount + optional + clock_bound + damaged;
     // A file has its header, the lengths and a host per rank; and who meets whom, where that is not everybody.
     let longest_name = plan.hosts.names().iter().map(|name| name.len() as u64).max().unwrap_or(0);
     let (cells, of_rank) = match lines {
         Some(lines) => (ranks * lines as u64, longest_name + 4 * lines as u64),
         None => (ranks * ranks, 101),
     };
-    let files = 5 + amount / 8;
+    let files = 5 + (amount + optional) / 8;
     let hosts_as_text = ranks * (longest_name + 1);
-    cells * lengths * of_cell + files * (4096 + 12 * lengths + ranks * of_rank) + hosts_as_text
+    cells * lengths * of_cell + lengths * samples + files * (4096 + 12 * lengths + ranks * of_rank) + hosts_as_text
 }
 
 /// Bytes of messages and samples that one rank holds.

@@ -4,6 +4,7 @@
 //! In: typed values from a command line, and the hosts of the ranks. Out: a [`Plan`], the same on every rank that was
 //! given the same input. Nothing in here touches a file, a clock or a source of randomness other than the plan's seed.
 
+mod circle;
 mod config;
 mod estimate;
 mod expectation;
@@ -11,16 +12,19 @@ mod mode;
 mod noise;
 mod notes;
 pub mod operation;
+mod optional;
 mod pairing;
 mod partners;
 pub mod program;
 mod schedule;
 mod sweep;
 
+pub use circle::Circle;
 pub use config::{Config, ConfigError, MAX_RANKS, Noise, NoisePattern, Precision, Timing};
 pub use estimate::Estimate;
 pub use expectation::Network;
 pub use mode::{Mode, ParseModeError, Side};
+pub use optional::Optional;
 pub use partners::Partners;
 pub(crate) use schedule::rng;
 pub use schedule::{Pair, Round, RoundKind, Rounds, Schedule};
@@ -33,6 +37,26 @@ use crate::units::{Bytes, Hosts, Seconds};
 /// Version of the way in which a plan follows from a configuration. It changes when the same command line would lead
 /// to another order of exchanges, so that a run is never resumed under another plan.
 pub const PLAN_VERSION: u32 = 2;
+
+/// The item of the plan that only runs with optional statistics have: their names, separated by spaces.
+pub const OPTIONAL_STATISTICS: &str = "optional_statistics";
+
+/// The item of the plan that only runs have which keep samples: how many at most of a pair that is measured again alone.
+pub const RETEST_SAMPLES: &str = "retest_samples";
+
+/// The items of a plan that are whole numbers, where they are not a word instead, such as `all`.
+pub const NUMBERS: [&str; 10] = [
+    "plan_version",
+    "iterations",
+    "warmup",
+    "sample_rounds",
+    "retest",
+    "seed",
+    "noise_length",
+    "noise_messages",
+    "noise_processes",
+    RETEST_SAMPLES,
+];
 
 /// One run: one mode over one sweep, on known hosts.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +126,12 @@ impl Plan {
         if again { self.config.retest.min(self.ranks() * (self.ranks() - 1) / 2) } else { 0 }
     }
 
+    /// How many samples are kept at most of a pair that is measured again alone; 0: none are.
+    pub fn retest_samples(&self) -> usize {
+        let asked = self.config.optional.contains(&Optional::Samples) && self.retests() > 0;
+        if asked { self.config.iterations as usize } else { 0 }
+    }
+
     /// The rounds of one message length.
     pub fn rounds(&self, length_index: usize) -> Rounds<'_> {
         Rounds::new(self, length_index)
@@ -119,7 +149,7 @@ impl Plan {
     /// exactly when these agree; where they do not, the item that differs can be named.
     pub fn items(&self) -> Vec<(&'static str, String)> {
         let config = &self.config;
-        vec![
+        let mut items = vec![
             ("plan_version", PLAN_VERSION.to_string()),
             ("mode", self.mode.name().to_owned()),
             ("sweep", config.sweep.to_string()),
@@ -138,7 +168,16 @@ impl Plan {
             ("noise_pattern", config.noise_pattern.name().to_owned()),
             ("verify", config.verify.to_string()),
             ("hosts", self.hosts.name_of_every_rank().collect::<Vec<_>>().join(",")),
-        ]
+        ];
+        // Only where it is asked for: older files have no such item.
+        let names: Vec<_> = config.optional.iter().filter(|one| one.is_statistic()).map(|one| one.name()).collect();
+        if !names.is_empty() {
+            items.push((OPTIONAL_STATISTICS, names.join(" ")));
+        }
+        if self.retest_samples() > 0 {
+            items.push((RETEST_SAMPLES, self.retest_samples().to_string()));
+        }
+        items
     }
 
     /// Checksum over [`Plan::items`], for comparing plans of different ranks.
@@ -165,6 +204,16 @@ mod tests {
     #[test]
     fn plans_of_equal_input_have_equal_digests() {
         assert_eq!(plan(Config::default()).digest(), plan(Config::default()).digest());
+    }
+
+    #[test]
+    fn items_that_are_numbers_are_known() {
+        let optional = vec![Optional::Samples];
+        let config = Config { sample_rounds: Some(2), schedule: Schedule::Disjoint, optional, ..Config::default() };
+        let items = plan(config).items();
+        let is_number = |text: &str| text.parse::<u64>().is_ok();
+        let found: Vec<_> = items.iter().filter(|(_, text)| is_number(text)).map(|(name, _)| *name).collect();
+        assert_eq!(found, NUMBERS);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a command line asks for that does not apply to what it measures: nothing is taken and silently ignored.
 
-use super::{Config, Mode, Schedule, Timing};
+use super::{Config, Mode, Optional, Schedule, Timing};
 
 impl Config {
     /// One sentence for each flag that has no effect, or not the one that its name promises.
@@ -38,6 +38,10 @@ impl Config {
             &|mode| !mode.empty_messages_travel(),
             &|modes| format!("0 bytes are not measured in {modes}: nothing would be sent"),
         );
+        let again = |mode: Mode| self.retest > 0 && !mode.has_noise() && !mode.is_collective();
+        for_modes(self.optional.contains(&Optional::Samples), &|mode| !again(mode), &|modes| {
+            format!("--statistics samples does not apply to {modes}: no pair is measured again there")
+        });
         let silent = self.noise.processes == 0;
         for_modes(silent, &|mode| mode.has_noise(), &|modes| {
             let same = if modes.contains(',') { "async_one_to_one and one_to_one" } else { "the mode without noise" };
@@ -91,6 +95,10 @@ mod tests {
             (
                 notes(|config| (config.modes, config.sample_rounds) = (vec![Mode::AllToAll], Some(2))),
                 "--sample-rounds does not apply to all_to_all",
+            ),
+            (
+                notes(|config| (config.retest, config.optional) = (0, vec![Optional::Samples])),
+                "--statistics samples does not apply to one_to_one",
             ),
         ] {
             assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");

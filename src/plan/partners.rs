@@ -6,7 +6,7 @@
 use crate::units::Rank;
 
 /// A rank that meets nobody in a line.
-const NOBODY: u32 = u32::MAX;
+const NO_RANK: u32 = u32::MAX;
 
 /// The partner of every rank in every drawn round: as many lines as `--sample-rounds` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Partners {
     /// Of `lines` lines, of which `partner(line, rank)` tells who meets whom.
     pub fn new(ranks: usize, lines: usize, partner: impl Fn(usize, Rank) -> Option<Rank>) -> Self {
         let all = (0..lines).flat_map(|line| (0..ranks).map(move |rank| (line, rank)));
-        let number = |(line, rank)| partner(line, rank).map_or(NOBODY, |other| other as u32);
+        let number = |(line, rank)| partner(line, rank).map_or(NO_RANK, |other| other as u32);
         Self { ranks, partner: all.map(number).collect() }
     }
 
@@ -28,7 +28,7 @@ impl Partners {
     /// they are no whole lines.
     pub fn from_numbers(ranks: usize, numbers: &[i32]) -> Option<Self> {
         let number = |(place, &number): (usize, &i32)| match usize::try_from(number) {
-            Err(_) => Some(NOBODY),
+            Err(_) => Some(NO_RANK),
             Ok(other) => (other < ranks && other != place % ranks).then_some(other as u32),
         };
         let partner: Option<Vec<_>> = numbers.iter().enumerate().map(number).collect();
@@ -65,7 +65,7 @@ impl Partners {
 
     /// Whom `rank` meets in a line.
     pub fn partner(&self, line: usize, rank: Rank) -> Option<Rank> {
-        Some(self.partner[line * self.ranks + rank]).filter(|other| *other != NOBODY).map(|other| other as Rank)
+        Some(self.partner[line * self.ranks + rank]).filter(|other| *other != NO_RANK).map(|other| other as Rank)
     }
 
     /// The line in which two ranks meet.

@@ -1,7 +1,7 @@
 //! One ordered pair at one length.
 
 use super::Statistic;
-use crate::stats::Summary;
+use crate::{plan::Optional, stats::Summary};
 
 /// Why a cell has the samples it has, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,12 +85,61 @@ pub struct Cell {
     /// How far off the start may be, in seconds: on synchronised clocks the bound of their offset, of a broadcast
     /// without them the skew of its barrier.
     pub clock_bound: Option<f64>,
+    /// What is kept only where it is asked for.
+    pub extra: Extra,
+}
+
+/// The optional statistics of a cell ([`Statistic::OPTIONAL`]), in seconds; NaN: not asked for, or missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Extra {
+    /// Quantile 0.90 of the samples.
+    pub p90: f64,
+    /// Quantile 0.99 of the samples.
+    pub p99: f64,
+    /// Handshake and first exchange.
+    pub first: f64,
+}
+
+impl Extra {
+    /// Nothing is kept.
+    pub const NONE: Self = Self { p90: f64::NAN, p99: f64::NAN, first: f64::NAN };
+
+    /// Those that are asked for, of samples: their quantiles, and the time of the first exchange.
+    pub fn of(asked: &[Optional], mut quantile: impl FnMut(f64) -> f64, first: f64) -> Self {
+        let mut extra = Self::NONE;
+        for one in asked {
+            match one {
+                Optional::P90 => extra.p90 = quantile(0.9),
+                Optional::P99 => extra.p99 = quantile(0.99),
+                Optional::First => extra.first = first,
+                Optional::Samples => {}
+            }
+        }
+        extra
+    }
+
+    /// The three numbers, in the order of [`Statistic::OPTIONAL`].
+    pub fn numbers(self) -> [f64; 3] {
+        [self.p90, self.p99, self.first]
+    }
+
+    /// The inverse of [`Extra::numbers`].
+    pub fn of_numbers([p90, p99, first]: [f64; 3]) -> Self {
+        Self { p90, p99, first }
+    }
+}
+
+/// What is missing is equal.
+impl PartialEq for Extra {
+    fn eq(&self, other: &Self) -> bool {
+        self.numbers().iter().zip(other.numbers()).all(|(a, b)| *a == b || (a.is_nan() && b.is_nan()))
+    }
 }
 
 impl Cell {
     /// A cell that was measured.
     pub fn measured(summary: Summary, samples: u32, state: State) -> Self {
-        Self { summary, samples, state, damaged: 0, clock_bound: None }
+        Self { summary, samples, state, damaged: 0, clock_bound: None, extra: Extra::NONE }
     }
 
     /// Sets one statistic, or the number of samples.
@@ -103,6 +152,9 @@ impl Cell {
             Statistic::Deviation => self.summary.deviation = value,
             // NaN becomes 0: no samples.
             Statistic::MeasurementsAmount => self.samples = value as u32,
+            Statistic::P90 => self.extra.p90 = value,
+            Statistic::P99 => self.extra.p99 = value,
+            Statistic::First => self.extra.first = value,
         }
     }
 
@@ -113,7 +165,7 @@ impl Cell {
 
     /// A cell that is 0 by definition: the diagonal where nothing is sent to oneself.
     pub fn zero() -> Self {
-        Self::measured(Summary::ZERO, 0, State::Measured)
+        Self { extra: Extra { p90: 0.0, p99: 0.0, first: 0.0 }, ..Self::measured(Summary::ZERO, 0, State::Measured) }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::Statistic;
 use crate::{
-    plan::{Mode, Noise, Plan},
+    plan::{Mode, NUMBERS, Noise, OPTIONAL_STATISTICS, Plan, Schedule},
     units::{Bytes, Hosts},
 };
 
@@ -53,33 +54,23 @@ pub struct Provenance {
     pub clock_step: String,
 }
 
-impl Provenance {
-    /// All entries by the name that they have in files.
-    pub fn entries(&self) -> [(&'static str, &str); 7] {
-        [
-            ("command", &self.command),
-            ("program_version", &self.program_version),
-            ("mpi_library", &self.mpi_library),
-            ("created", &self.created),
-            ("slurm_job_id", &self.slurm_job_id),
-            ("slurm_job_nodelist", &self.slurm_job_nodelist),
-            ("clock_step", &self.clock_step),
-        ]
-    }
-
-    /// The inverse of [`Provenance::entries`].
-    pub fn from_entries(mut value: impl FnMut(&str) -> Option<String>) -> Self {
-        let mut take = |name| value(name).unwrap_or_default();
-        Self {
-            command: take("command"),
-            program_version: take("program_version"),
-            mpi_library: take("mpi_library"),
-            created: take("created"),
-            slurm_job_id: take("slurm_job_id"),
-            slurm_job_nodelist: take("slurm_job_nodelist"),
-            clock_step: take("clock_step"),
+/// Reads and writes fields by their names, which are those in files.
+macro_rules! named_fields {
+    ($($name:ident),*) => {
+        /// All entries by the name that they have in files.
+        pub fn entries(&self) -> [(&'static str, &str); [$(stringify!($name)),*].len()] {
+            [$((stringify!($name), self.$name.as_str())),*]
         }
-    }
+
+        /// The inverse of [`Provenance::entries`].
+        pub fn from_entries(mut value: impl FnMut(&str) -> Option<String>) -> Self {
+            Self { $($name: value(stringify!($name)).unwrap_or_default()),* }
+        }
+    };
+}
+
+impl Provenance {
+    named_fields!(command, program_version, mpi_library, created, slurm_job_id, slurm_job_nodelist, clock_step);
 }
 
 impl Header {
@@ -97,9 +88,39 @@ impl Header {
         }
     }
 
+    /// Whether this is the description of the very same run, in whatever form it is stored. A run that tells when and
+    /// where it was made is made there and then once; others are never known to be the same.
+    pub fn is_of_same_run(&self, other: &Self) -> bool {
+        !self.provenance.created.is_empty()
+            && self.provenance == other.provenance
+            && self.hosts == other.hosts
+            && self.plan == other.plan
+    }
+
+    /// The optional statistics that the run was asked for.
+    pub fn optional_statistics(&self) -> Vec<Statistic> {
+        let asked = self.item(OPTIONAL_STATISTICS).unwrap_or_default();
+        Statistic::OPTIONAL.into_iter().filter(|one| asked.split(' ').any(|name| name == one.name())).collect()
+    }
+
     /// An item of the plan, such as `timing`; `None` where the run does not tell.
     pub fn item(&self, name: &str) -> Option<&str> {
         self.plan.get(name).map(String::as_str)
+    }
+
+    /// An item of the plan that is a whole number; `None` where it is a word instead, such as `all`.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.item(name).filter(|_| NUMBERS.contains(&name))?.parse().ok()
+    }
+
+    /// Whether payloads were checked, if only in some of the runs that were merged.
+    pub fn is_verified(&self) -> bool {
+        matches!(self.item("verify"), Some("true" | MIXED))
+    }
+
+    /// Which pairs were measured at the same time; one at a time where the run does not say.
+    pub fn schedule(&self) -> Schedule {
+        self.item("schedule").and_then(|name| name.parse().ok()).unwrap_or(Schedule::Isolated)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{BoxError, Cell, Header, Retest, Run, Sink, State, Statistic};
+use super::{BoxError, Cell, Header, Moments, Retest, Run, Sink, State, Statistic};
 use crate::{plan::Partners, units::Bytes};
 
 /// A [`Sink`] that keeps what it is given, and the [`Run`] that comes of it.
@@ -15,18 +15,34 @@ pub struct MemoryRun {
     cells: Vec<Vec<Cell>>,
     /// `[length]`, any number per length.
     retests: Vec<Vec<Retest>>,
+    retest_samples: Vec<Vec<Vec<f64>>>,
+    /// `[length]`, as far as it is known.
+    moments: Vec<Moments>,
+    drift: Option<f64>,
     partners: Option<Partners>,
 }
 
 impl MemoryRun {
-    /// Without any length yet; every statistic will be there.
+    /// Without any length yet; every statistic will be there, the optional ones if they were asked for.
     pub fn new(header: Header) -> Self {
-        Self::with_statistics(header, Statistic::all().collect())
+        let asked = header.optional_statistics();
+        let has = |statistic: &Statistic| !Statistic::OPTIONAL.contains(statistic) || asked.contains(statistic);
+        Self::with_statistics(header, Statistic::listed().filter(has).collect())
     }
 
     /// Without any length yet, for cells of which only these statistics are known.
     pub fn with_statistics(header: Header, statistics: Vec<Statistic>) -> Self {
-        Self { header, statistics, lengths: Vec::new(), cells: Vec::new(), retests: Vec::new(), partners: None }
+        Self {
+            header,
+            statistics,
+            lengths: Vec::new(),
+            cells: Vec::new(),
+            retests: Vec::new(),
+            retest_samples: Vec::new(),
+            moments: Vec::new(),
+            drift: None,
+            partners: None,
+        }
     }
 
     /// Finds out whom every rank met, where the run left most pairs out.
@@ -83,6 +99,24 @@ impl Sink for MemoryRun {
         Ok(())
     }
 
+    fn write_retest_samples(&mut self, length_index: usize, samples: &[Vec<f64>]) -> Result<(), BoxError> {
+        self.retest_samples.resize(length_index + 1, Vec::new());
+        self.retest_samples[length_index].extend_from_slice(samples);
+        Ok(())
+    }
+
+    fn write_moments(&mut self, length_index: usize, moments: Moments) -> Result<(), BoxError> {
+        if moments.begin.is_finite() {
+            self.moments.resize(length_index + 1, moments);
+        }
+        Ok(())
+    }
+
+    fn write_drift(&mut self, ratio: f64) -> Result<(), BoxError> {
+        self.drift = Some(ratio).filter(|ratio| ratio.is_finite());
+        Ok(())
+    }
+
     fn finish_length(&mut self, length_index: usize) -> Result<(), BoxError> {
         self.lengths.push(self.header.planned[length_index]);
         if let Some(partners) = &self.partners {
@@ -123,7 +157,7 @@ impl Run for MemoryRun {
         let ranks = self.ranks();
         let cells = &self.cells[length_index][rows.start * ranks..rows.end * ranks];
         for (value, cell) in values.iter_mut().zip(cells) {
-            *value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+            *value = statistic.in_cell(cell);
         }
         Ok(())
     }
@@ -145,6 +179,18 @@ impl Run for MemoryRun {
 
     fn retests(&self, length_index: usize) -> Result<Vec<Retest>, BoxError> {
         Ok(self.retests.get(length_index).cloned().unwrap_or_default())
+    }
+
+    fn retest_samples(&self, length_index: usize) -> Result<Vec<Vec<f64>>, BoxError> {
+        Ok(self.retest_samples.get(length_index).cloned().unwrap_or_default())
+    }
+
+    fn moments(&self, length_index: usize) -> Result<Option<Moments>, BoxError> {
+        Ok(self.moments.get(length_index).copied().filter(|moments| moments.begin.is_finite()))
+    }
+
+    fn drift(&self) -> Result<Option<f64>, BoxError> {
+        Ok(self.drift)
     }
 
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {

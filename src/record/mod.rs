@@ -11,18 +11,20 @@ mod clustered;
 mod header;
 mod matrix;
 mod memory;
+mod moments;
 pub mod operations;
 mod retest;
 mod statistic;
 pub(crate) mod stuck;
 
-pub use cell::{Cell, State};
+pub use cell::{Cell, Extra, State};
 pub use clustered::{
     About, Clustered, DECODED_TOLERANCE, Exception, NO_SET, ParseToleranceError, Part, PartSink, Tolerance,
 };
 pub use header::{Header, MERGED, MIXED, Provenance};
 pub use matrix::Matrix;
 pub use memory::MemoryRun;
+pub use moments::Moments;
 pub use retest::Retest;
 pub use statistic::Statistic;
 pub use stuck::{Avoided, Phase, Stuck, StuckKind, StuckPlace, Wait, WaitOutcome};
@@ -46,6 +48,22 @@ pub trait Sink {
     /// Takes the pairs of the length that were measured again, before the length is finished. Called only where the
     /// plan has [`crate::plan::Plan::retests`].
     fn write_retests(&mut self, _length_index: usize, _retests: &[Retest]) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// Takes the samples of the pairs of [`Sink::write_retests`] alone, in seconds, `[retest][sample]`, right behind it.
+    /// Called only where the plan has [`crate::plan::Plan::retest_samples`].
+    fn write_retest_samples(&mut self, _length_index: usize, _samples: &[Vec<f64>]) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// Takes when a length was measured, before the length is finished. NaN: not known.
+    fn write_moments(&mut self, _length_index: usize, _moments: Moments) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    /// Takes the time of the shortest length at the end of the run over that at its beginning, behind the last length.
+    fn write_drift(&mut self, _ratio: f64) -> Result<(), BoxError> {
         Ok(())
     }
 
@@ -117,6 +135,32 @@ pub trait Run {
     /// The pairs that were measured again at a length, in no particular order. Here: none.
     fn retests(&self, _length_index: usize) -> Result<Vec<Retest>, BoxError> {
         Ok(Vec::new())
+    }
+
+    /// The samples of the pairs of [`Run::retests`] alone, in seconds, `[retest][sample]`, in the order in which they were
+    /// taken; empty where none were kept. Here: none.
+    fn retest_samples(&self, _length_index: usize) -> Result<Vec<Vec<f64>>, BoxError> {
+        Ok(Vec::new())
+    }
+
+    /// When a length was measured. Here: not known.
+    fn moments(&self, _length_index: usize) -> Result<Option<Moments>, BoxError> {
+        Ok(None)
+    }
+
+    /// From the beginning of the first length to the end of the last.
+    fn all_moments(&self) -> Result<Option<Moments>, BoxError> {
+        let last = self.lengths().len().saturating_sub(1);
+        let ends = if self.lengths().is_empty() { [None; 2] } else { [self.moments(0)?, self.moments(last)?] };
+        Ok(match ends {
+            [Some(first), Some(last)] => Some(Moments { begin: first.begin, end: last.end }),
+            _ => None,
+        })
+    }
+
+    /// The time of the shortest length at the end of the run over that at its beginning. Here: not known.
+    fn drift(&self) -> Result<Option<f64>, BoxError> {
+        Ok(None)
     }
 
     /// Reads everything about the cells of the given rows, `[row][destination]`. Statistics that are not there are NaN.

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use super::Cell;
 use crate::{
     stats::Summary,
     units::{did_you_mean, nearest},
@@ -22,21 +23,43 @@ pub enum Statistic {
     Max,
     /// Number of samples.
     MeasurementsAmount,
+    /// Nine tenths of the samples are below it, seconds.
+    P90,
+    /// 99 of a hundred samples are below it, seconds.
+    P99,
+    /// The first exchange of the length with the handshake before it, seconds.
+    First,
 }
 
 /// One line per statistic: itself, its name everywhere, network_tests2's number, what it says.
-const TABLE: [(Statistic, &str, i32, &str); 6] = [
+const TABLE: [(Statistic, &str, i32, &str); 9] = [
     (Statistic::Average, "average", 1, "arithmetic mean of the samples"),
     (Statistic::Median, "median", 2, "median of the samples"),
     (Statistic::Deviation, "deviation", 3, "population standard deviation of the samples"),
     (Statistic::Min, "min", 4, "smallest sample"),
     (Statistic::Max, "max", 5, "largest sample"),
     (Statistic::MeasurementsAmount, "measurements_amount", 6, "number of samples"),
+    (Statistic::P90, "p90", 7, "quantile 0.90 of the samples"),
+    (Statistic::P99, "p99", 8, "quantile 0.99 of the samples"),
+    (
+        Statistic::First,
+        "first",
+        9,
+        "handshake and first exchange of the pair, warm-up included: its connection is made there",
+    ),
 ];
 
 impl Statistic {
     /// The five statistics of every run, in seconds.
     pub const OF_TIMES: [Self; 5] = [Self::Min, Self::Average, Self::Median, Self::Max, Self::Deviation];
+
+    /// Those that a run has only where they are asked for; in seconds.
+    pub const OPTIONAL: [Self; 3] = [Self::P90, Self::P99, Self::First];
+
+    /// All statistics in the order in which tables list them.
+    pub fn listed() -> impl Iterator<Item = Self> {
+        Self::OF_TIMES.into_iter().chain([Self::MeasurementsAmount]).chain(Self::OPTIONAL)
+    }
 
     /// All statistics.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -72,7 +95,18 @@ impl Statistic {
         if self == Self::MeasurementsAmount { "1" } else { "s" }
     }
 
-    /// Its value in a summary of times; the number of samples is not in one.
+    /// Its value in a cell; NaN where the cell has none.
+    pub fn in_cell(self, cell: &Cell) -> f64 {
+        match self {
+            Self::MeasurementsAmount => f64::from(cell.samples),
+            Self::P90 => cell.extra.p90,
+            Self::P99 => cell.extra.p99,
+            Self::First => cell.extra.first,
+            _ => self.of(&cell.summary).unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Its value in a summary of times, if it is one of the five there.
     pub fn of(self, summary: &Summary) -> Option<f64> {
         match self {
             Self::Average => Some(summary.average),
@@ -80,7 +114,7 @@ impl Statistic {
             Self::Deviation => Some(summary.deviation),
             Self::Min => Some(summary.min),
             Self::Max => Some(summary.max),
-            Self::MeasurementsAmount => None,
+            Self::MeasurementsAmount | Self::P90 | Self::P99 | Self::First => None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What stands beside the statistics of a cell, in one file of a set: why it has the samples it has, how far off the
 //! clocks may have been, how many payloads arrived damaged.
 
+use super::classic::Kind;
 use crate::{
     plan::{Mode, Timing},
-    record::{Cell, Header, MIXED, State, Statistic},
+    record::{Cell, Header, State, Statistic},
 };
 
 /// A further variable `[n][x][y]`, column of CSV or table of text.
@@ -25,11 +26,10 @@ impl Companion {
         // Plans of the first version did not bound the skew of broadcasts.
         let newer = header.item("plan_version").is_some_and(|version| version != "1");
         let clocks = header.item("timing") == Some(Timing::Clock.name()) || (header.mode == Mode::Bcast && newer);
-        let checked = matches!(header.item("verify"), Some("true" | MIXED));
         Self::ALL.into_iter().filter(move |companion| match companion {
             Self::State => true,
             Self::ClockBound => clocks,
-            Self::Damaged => checked,
+            Self::Damaged => header.is_verified(),
         })
     }
 
@@ -83,13 +83,18 @@ impl Companion {
         Some(())
     }
 
+    /// Type of its values in a NetCDF file.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::State => Kind::Byte,
+            Self::ClockBound => Kind::Double,
+            Self::Damaged => Kind::Int,
+        }
+    }
+
     /// Bytes of one value in a NetCDF file.
     pub(super) fn size(self) -> u64 {
-        match self {
-            Self::State => 1,
-            Self::ClockBound => 8,
-            Self::Damaged => 4,
-        }
+        self.kind().size() as u64
     }
 
     /// Appends its values in `cells` as they stand in a NetCDF file.

@@ -39,7 +39,14 @@ fn write(run: &dyn Run, prefix: &Path) -> Result<(), BoxError> {
             writer.write_rows(length_index, 0, &lines)?;
         }
         writer.write_retests(length_index, &run.retests(length_index)?)?;
+        writer.write_retest_samples(length_index, &run.retest_samples(length_index)?)?;
+        if let Some(moments) = run.moments(length_index)? {
+            writer.write_moments(length_index, moments)?;
+        }
         writer.finish_length(length_index)?;
+    }
+    if let Some(drift) = run.drift()? {
+        writer.write_drift(drift)?;
     }
     writer.close()
 }

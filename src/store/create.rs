@@ -9,8 +9,9 @@ use std::{
 use super::{
     StoreError,
     definition::define,
+    output::check,
     part::Part,
-    paths::{self, HOSTS, RETESTS, check, extended, file_of},
+    paths::{self, HOSTS, RETESTS, STAGED, extended, file_of},
     retests::{self, Table},
     schema::check_header,
     stuck::stuck_path,
@@ -21,14 +22,12 @@ use crate::{
     record::{Header, Statistic},
 };
 
-/// What follows the name of a file that will replace an older one once all of them are made.
-pub(super) const STAGED: &str = ".new";
-
 /// Makes the files of a new set: the five statistics of times, the number of samples if asked for (`with_amount`), the
+/// optional statistics if the header asks for them, the
 /// host of every rank, and the table of pairs that are measured again if the plan has any. With `force` older files are
 /// replaced, but not before all the new ones are made.
 pub fn create(prefix: &Path, header: &Header, force: bool, with_amount: bool) -> Result<SetWriter, StoreError> {
-    create_with(prefix, header, None, force, &statistics(with_amount))
+    create_with(prefix, header, None, force, &statistics(header, with_amount))
 }
 
 /// As [`create`], for a run that leaves most pairs out: the files have places for the cells of `partners` alone, and
@@ -40,12 +39,12 @@ pub fn create_sampled(
     force: bool,
     with_amount: bool,
 ) -> Result<SetWriter, StoreError> {
-    create_with(prefix, header, Some(partners), force, &statistics(with_amount))
+    create_with(prefix, header, Some(partners), force, &statistics(header, with_amount))
 }
 
-fn statistics(with_amount: bool) -> Vec<Statistic> {
+fn statistics(header: &Header, with_amount: bool) -> Vec<Statistic> {
     let amount = with_amount.then_some(Statistic::MeasurementsAmount);
-    Statistic::OF_TIMES.into_iter().chain(amount).collect()
+    Statistic::OF_TIMES.into_iter().chain(amount).chain(header.optional_statistics()).collect()
 }
 
 /// As [`create`], with the given statistics.

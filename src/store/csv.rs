@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Lengths are in bytes, times in seconds; a run with numbers of samples has a column `measurements_amount`; a
-//! statistic that the run does not have has no column; missing values are `NaN`. What the run is stands in the column
-//! `run` of the first line, so that any program reads the table (`pandas.read_csv`, DuckDB), and what it writes comes
+//! statistic that the run does not have has no column; missing values are `NaN`. A host whose name a spreadsheet would run
+//! as a formula (`=x`, `-1`) is written with an apostrophe before it, see [`harmless`]; in what the run is, it has its own
+//! name. What the run is stands in the column `run` of the first line, so that any program reads the table (`pandas.read_csv`, DuckDB), and what it writes comes
 //! back. On reading, columns may stand in any order and `state` and the hosts' names may be left out (as may
 //! `clock_bound` and `damaged`, which runs on synchronised clocks and with checked payloads have); cells without a line
 //! are missing. Pairs that were measured again are left out: their table stands with the NetCDF files,
@@ -16,7 +17,8 @@
 //! `run`, are read as well.
 
 use std::{
-    io::{self, BufRead, Chain, Cursor, Read, Write},
+    borrow::Cow,
+    io::{self, BufRead, BufReader, Chain, Cursor, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -25,12 +27,15 @@ use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use super::{
     StoreError,
     companion::Companion,
-    import::{LengthReader, collect},
+    import::{Format, LengthReader, OpenedRun, collect},
     lines::{Bounded, Exact, Lines, entries_of, header_line, header_of, listed, value_of},
+    paths::prefix_of,
+    regular,
+    schema::{ENDS, HOSTS_OF_ENDS, LENGTH},
 };
 use crate::{
     record::{BoxError, Cell, Header, MemoryRun, Run, State, Statistic},
-    units::Bytes,
+    units::{Bytes, Hosts, harmless},
 };
 
 /// First line of the header.
@@ -42,55 +47,135 @@ const WITH_COMMENTS: &str = "network_test.csv/1";
 /// Column of what the run is.
 const RUN: &str = "run";
 
-const LENGTH: &str = "length";
-const SOURCE: &str = "source";
-const DESTINATION: &str = "destination";
-const HOSTS: [&str; 2] = ["source_host", "destination_host"];
-const STATE: &str = "state";
+/// A column: its name, what stands there of a cell, and how that is read. The number of an end is 0 for the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Length,
+    Rank(usize),
+    Host(usize),
+    Statistic(Statistic),
+    Companion(Companion),
+    /// In the first line what the run is, then nothing.
+    Run,
+}
+
+impl Column {
+    /// All columns of a run, in the order in which they are written.
+    fn all(header: &Header, statistics: &[Statistic]) -> Vec<Self> {
+        let place = [Self::Length, Self::Rank(0), Self::Rank(1), Self::Host(0), Self::Host(1)].into_iter();
+        // The word behind the numbers.
+        let (state, numbers): (Vec<_>, Vec<_>) =
+            Companion::of_run(header).partition(|companion| *companion == Companion::State);
+        let values = statistics.iter().copied().map(Self::Statistic);
+        place.chain(values).chain(numbers.into_iter().chain(state).map(Self::Companion)).chain([Self::Run]).collect()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Length => LENGTH,
+            Self::Rank(end) => ENDS[end],
+            Self::Host(end) => HOSTS_OF_ENDS[end],
+            Self::Statistic(statistic) => statistic.name(),
+            Self::Companion(companion) => companion.name(),
+            Self::Run => RUN,
+        }
+    }
+
+    /// Whether a table may be without it.
+    fn may_lack(self) -> bool {
+        matches!(self, Self::Host(_) | Self::Companion(_) | Self::Run)
+    }
+
+    fn text<'a>(self, line: &Line, hosts: &'a Hosts) -> Cow<'a, str> {
+        let Line { length, ends, ref cell, .. } = *line;
+        match self {
+            Self::Length => length.0.to_string().into(),
+            Self::Rank(end) => ends[end].to_string().into(),
+            Self::Host(end) => harmless(hosts.name_of(ends[end])),
+            Self::Statistic(statistic) => Exact(statistic.in_cell(cell)).to_string().into(),
+            Self::Companion(Companion::State) => cell.state.name().into(),
+            Self::Companion(companion) => Exact(companion.of(cell)).to_string().into(),
+            Self::Run => "".into(),
+        }
+    }
+
+    /// The inverse of [`Column::text`]; ends come before their hosts.
+    fn read(self, text: &str, hosts: &Hosts, line: &mut Line) -> Result<(), String> {
+        let bad = || format!("has `{text}` as its {}", self.name());
+        match self {
+            Self::Length => line.length = Bytes(text.parse().map_err(|_| bad())?),
+            Self::Rank(end) => match text.parse::<u64>().map_err(|_| bad())? {
+                rank if rank < hosts.ranks() as u64 => line.ends[end] = rank as usize,
+                rank => {
+                    return Err(format!("has the {} {rank}, but there are {} ranks", self.name(), hosts.ranks()));
+                }
+            },
+            Self::Host(end) => {
+                let (rank, known) = (line.ends[end], hosts.name_of(line.ends[end]));
+                // Files of older programs have every name as it is.
+                if text != known.trim() && text != harmless(known).trim() {
+                    return Err(format!("{}, but rank {rank} is on `{known}`, says the header", bad()));
+                }
+            }
+            Self::Statistic(statistic) => {
+                line.cell.set(statistic, value_of(statistic, text).ok_or_else(bad)?);
+            }
+            Self::Companion(Companion::State) => {
+                let state = State::all().find(|state| state.name() == text);
+                line.cell.state = state.ok_or_else(|| format!("has the state `{text}`"))?;
+            }
+            Self::Companion(companion) => {
+                let set = text.parse().ok().and_then(|value| companion.set(&mut line.cell, value));
+                set.ok_or_else(bad)?;
+            }
+            Self::Run => {}
+        }
+        Ok(())
+    }
+}
 
 /// Writes a run as long CSV.
 pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
     let mut header = header_line(run, FORMAT);
-    let statistics = listed(run.statistics());
-    let mut out = WriterBuilder::new().from_writer(out);
-    let further = further(run.header());
-    let names = statistics.iter().map(|statistic| statistic.name()).chain(further.iter().map(|one| one.name()));
-    out.write_record([LENGTH, SOURCE, DESTINATION].into_iter().chain(HOSTS).chain(names).chain([STATE, RUN]))?;
     let hosts = &run.header().hosts;
+    let columns = Column::all(run.header(), &listed(run.statistics()));
+    let mut out = WriterBuilder::new().from_writer(out);
+    out.write_record(columns.iter().map(|column| column.name()))?;
     let mut cells = Vec::new();
-    for (index, length) in run.lengths().iter().enumerate() {
+    for (index, &length) in run.lengths().iter().enumerate() {
         for source in 0..run.ranks() {
             run.read_cells(index, source..source + 1, &mut cells)?;
-            for (destination, cell) in cells.iter().enumerate() {
-                for number in [length.0, source as u64, destination as u64] {
-                    out.write_field(number.to_string())?;
+            for (destination, &cell) in cells.iter().enumerate() {
+                let line = Line { number: 0, length, ends: [source, destination], cell };
+                for column in &columns {
+                    match column {
+                        Column::Run => out.write_field(std::mem::take(&mut header))?,
+                        column => out.write_field(&*column.text(&line, hosts))?,
+                    }
                 }
-                out.write_field(hosts.name_of(source))?;
-                out.write_field(hosts.name_of(destination))?;
-                for statistic in &statistics {
-                    let value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
-                    out.write_field(Exact(value).to_string())?;
-                }
-                for companion in &further {
-                    out.write_field(Exact(companion.of(cell)).to_string())?;
-                }
-                out.write_field(cell.state.name())?;
-                out.write_field(std::mem::take(&mut header))?;
                 out.write_record(None::<&[u8]>)?;
             }
         }
     }
     if !header.is_empty() {
         // Nothing was measured yet: a line that says what the run is, and no more.
-        let empty = 5 + statistics.len() + further.len() + 1;
-        out.write_record(std::iter::repeat_n("", empty).chain([&*header]))?;
+        let text = |column: &Column| if *column == Column::Run { &*header } else { "" };
+        out.write_record(columns.iter().map(text))?;
     }
     Ok(out.flush()?)
 }
 
-/// The companions that are numbers; the state is a word.
-fn further(header: &Header) -> Vec<Companion> {
-    Companion::of_run(header).filter(|companion| *companion != Companion::State).collect()
+/// CSV as a form of runs.
+pub(super) struct Csv;
+
+impl Format for Csv {
+    fn has(&self, path: &Path, _: &[u8]) -> bool {
+        path.extension().is_some_and(|extension| extension == "csv") && prefix_of(path).is_none()
+    }
+
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
+        read(BufReader::new(regular::open(path)?), path).map(OpenedRun::held)
+    }
 }
 
 /// Reads a run from long CSV, which errors call `path`.
@@ -122,22 +207,17 @@ const PER_LINE: u64 = 256;
 
 /// Where the columns stand.
 struct Columns {
-    length: usize,
-    source: usize,
-    destination: usize,
-    state: Option<usize>,
+    /// In the order of [`Column::all`].
+    places: Vec<(Column, usize)>,
     statistics: Vec<Statistic>,
-    /// `[statistic]`
-    values: Vec<usize>,
-    further: Vec<(Companion, usize)>,
 }
 
 /// One line.
 struct Line {
     number: u64,
     length: Bytes,
-    /// Number of the cell, source by source.
-    place: usize,
+    /// Ranks of source and destination.
+    ends: [usize; 2],
     cell: Cell,
 }
 
@@ -170,14 +250,11 @@ impl<R: BufRead> Reader<R> {
             }
         };
         let (header, statistics) = header_of(entries, format).map_err(error)?;
-        let columns = Columns::find(&names, statistics, further(&header)).map_err(error)?;
+        let columns = Columns::find(&names, &header, statistics).map_err(error)?;
         let mut reader = Self { input, path, lines_before, header, columns, index: 0, cells: 0, pending: None };
         // A line without a length says what the run is, and no more.
-        if let Some(record) =
-            first.filter(|record| record.get(reader.columns.length).is_some_and(|text| !text.is_empty()))
-        {
-            let ranks = reader.header.hosts.ranks();
-            let line = reader.columns.line(&record, lines_before + 2, ranks);
+        if let Some(record) = first.filter(|record| !reader.columns.is_without_length(record)) {
+            let line = reader.columns.line(&record, lines_before + 2, &reader.header.hosts);
             reader.pending = Some(line.map_err(|what| reader.error(lines_before + 2, what))?);
         }
         Ok(reader)
@@ -222,8 +299,7 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let number = record.position().map_or(number, |position| self.lines_before + position.line());
-        let ranks = self.header.hosts.ranks();
-        self.columns.line(&record, number, ranks).map(Some).map_err(|what| self.error(number, what))
+        self.columns.line(&record, number, &self.header.hosts).map(Some).map_err(|what| self.error(number, what))
     }
 }
 
@@ -240,54 +316,33 @@ fn reason(kind: &csv::ErrorKind) -> String {
 }
 
 impl Columns {
-    fn find(names: &StringRecord, statistics: Vec<Statistic>, further: Vec<Companion>) -> Result<Self, String> {
-        let column = |name: &str| names.iter().position(|found| found.trim() == name);
-        let needed = |name: &str| column(name).ok_or_else(|| format!("has no column `{name}`"));
-        let values: Result<_, _> = statistics.iter().map(|statistic| needed(statistic.name())).collect();
-        let known = |name: &str| {
-            let others = [LENGTH, SOURCE, DESTINATION, STATE, RUN].into_iter().chain(HOSTS);
-            let others = others.chain(further.iter().map(|companion| companion.name()));
-            others.chain(statistics.iter().map(|statistic| statistic.name())).any(|known| known == name.trim())
-        };
-        if let Some(unknown) = names.iter().find(|name| !known(name)) {
+    fn find(names: &StringRecord, header: &Header, statistics: Vec<Statistic>) -> Result<Self, String> {
+        let all = Column::all(header, &statistics);
+        if let Some(unknown) = names.iter().find(|name| all.iter().all(|column| column.name() != name.trim())) {
             return Err(format!("has a column `{unknown}`, which the header does not announce"));
         }
-        Ok(Self {
-            length: needed(LENGTH)?,
-            source: needed(SOURCE)?,
-            destination: needed(DESTINATION)?,
-            state: column(STATE),
-            values: values?,
-            further: further.iter().filter_map(|one| Some((*one, column(one.name())?))).collect(),
-            statistics,
-        })
+        let place = |column: &Column| names.iter().position(|found| found.trim() == column.name());
+        match all.iter().find(|column| !column.may_lack() && place(column).is_none()) {
+            Some(missing) => Err(format!("has no column `{}`", missing.name())),
+            None => Ok(Self { places: all.iter().filter_map(|one| Some((*one, place(one)?))).collect(), statistics }),
+        }
     }
 
-    fn line(&self, record: &StringRecord, number: u64, ranks: usize) -> Result<Line, String> {
-        let text = |column: usize| record.get(column).unwrap_or_default().trim();
-        let whole = |column: usize, name: &str| {
-            text(column).parse::<u64>().map_err(|_| format!("has `{}` as its {name}", text(column)))
-        };
-        let rank = |column: usize, name: &str| match whole(column, name)? {
-            rank if rank < ranks as u64 => Ok(rank as usize),
-            rank => Err(format!("has the {name} {rank}, but there are {ranks} ranks")),
-        };
-        let mut cell = Cell::missing(State::Failed);
-        for (statistic, &column) in self.statistics.iter().zip(&self.values) {
-            let value = value_of(*statistic, text(column));
-            cell.set(*statistic, value.ok_or_else(|| format!("has `{}` as its {statistic}", text(column)))?);
+    fn is_without_length(&self, record: &StringRecord) -> bool {
+        let text = |(_, place): &(Column, usize)| record.get(*place).unwrap_or_default();
+        self.places.iter().find(|(column, _)| *column == Column::Length).map(text).is_none_or(str::is_empty)
+    }
+
+    fn line(&self, record: &StringRecord, number: u64, hosts: &Hosts) -> Result<Line, String> {
+        let mut line = Line { number, length: Bytes(0), ends: [0; 2], cell: Cell::missing(State::Failed) };
+        for (column, place) in &self.places {
+            column.read(record.get(*place).unwrap_or_default().trim(), hosts, &mut line)?;
         }
-        for (companion, column) in &self.further {
-            let set = text(*column).parse().ok().and_then(|value| companion.set(&mut cell, value));
-            set.ok_or_else(|| format!("has `{}` as its {}", text(*column), companion.name()))?;
+        if self.places.iter().all(|(column, _)| *column != Column::Companion(Companion::State)) {
+            let implied = Companion::State.implied(&line.cell, &self.statistics);
+            Companion::State.set(&mut line.cell, implied);
         }
-        let first = self.statistics.first().and_then(|statistic| statistic.of(&cell.summary));
-        cell.state = match self.state.map(text) {
-            None => State::of_value(first.unwrap_or(0.0)),
-            Some(name) => State::all().find(|state| state.name() == name).ok_or(format!("has the state `{name}`"))?,
-        };
-        let place = rank(self.source, SOURCE)? * ranks + rank(self.destination, DESTINATION)?;
-        Ok(Line { number, length: Bytes(whole(self.length, LENGTH)?), place, cell })
+        Ok(line)
     }
 }
 
@@ -315,7 +370,8 @@ impl<R: BufRead> LengthReader for Reader<R> {
             if cells.is_empty() {
                 cells = self.room(line.number)?;
             }
-            if cells[line.place].replace(line.cell).is_some() {
+            let place = line.ends[0] * self.header.hosts.ranks() + line.ends[1];
+            if cells[place].replace(line.cell).is_some() {
                 return Err(self.error(line.number, "repeats a cell"));
             }
         }

@@ -1,6 +1,6 @@
 //! What a file of ours says about its run: the inverse of [`super::definition`].
 
-use super::{StoreError, classic::Value, definition::cells, file::NcFile, schema::*};
+use super::{StoreError, classic::Value, field::cells, file::NcFile, schema::*};
 use crate::{
     plan::{Mode, Noise, Partners},
     record::{Header, Provenance, Statistic},

@@ -1,10 +1,39 @@
-//! Runs from text and CSV, length by length.
+//! What a form of files gives from which runs are read; and runs of texts, length by length.
+
+use std::path::Path;
 
 use super::StoreError;
 use crate::{
     record::{Cell, Header, MemoryRun, Run, Statistic},
     units::Bytes,
 };
+
+/// A form in which runs stand in files.
+pub(super) trait Format: Sync {
+    /// Whether a path is of this form, by its name or by how the file begins; where there is no file, that is empty.
+    fn has(&self, path: &Path, beginning: &[u8]) -> bool;
+
+    /// Opens the run at a path of this form.
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError>;
+}
+
+/// A run that can be read.
+pub struct OpenedRun {
+    /// The run.
+    pub run: Box<dyn Run>,
+    /// What is unusual about it, in words.
+    pub notices: Vec<String>,
+}
+
+impl OpenedRun {
+    /// A run that is held in memory.
+    pub(super) fn held(run: MemoryRun) -> Self {
+        let (finished, planned) = (run.lengths().len(), run.header().planned.len());
+        let unfinished = || format!("unfinished: {finished} message lengths of {planned} that were planned");
+        let notices = (!run.is_complete()).then(unfinished).into_iter().collect();
+        Self { run: Box::new(run), notices }
+    }
+}
 
 /// Gives a run length by length, in the order of the plan.
 pub(super) trait LengthReader {

@@ -13,10 +13,10 @@ use std::{
 use super::{
     StoreError,
     classic::sound,
-    schema::{HOSTS_ITEM, hosts_item},
+    schema::{HOSTS_ITEM, MODE, ORIENTATION, PLANNED, STATISTICS, check_header, hosts_item, orientation},
 };
 use crate::{
-    plan::Noise,
+    plan::{Mode, Noise},
     record::{Header, Provenance, Run, Statistic},
     units::{Bytes, Hosts, shown},
 };
@@ -178,8 +178,7 @@ fn words<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
 
 /// The statistics of a run in the order in which files list them.
 pub(super) fn listed(statistics: &[Statistic]) -> Vec<Statistic> {
-    let order = Statistic::OF_TIMES.into_iter().chain([Statistic::MeasurementsAmount]);
-    order.filter(|statistic| statistics.contains(statistic)).collect()
+    Statistic::listed().filter(|statistic| statistics.contains(statistic)).collect()
 }
 
 /// Writes the header of a run, and an empty line behind it.
@@ -201,32 +200,98 @@ pub(super) fn entries_of(line: &str) -> Option<Vec<(String, String)>> {
     Some(entries.into_iter().map(|[key, value]| (key, unescaped(&value))).collect())
 }
 
+/// What a header says of a run, while it is read.
+struct Described {
+    header: Header,
+    statistics: Vec<Statistic>,
+}
+
+/// A line of the header: its key, what stands there, and how that is read.
+struct Item {
+    key: &'static str,
+    text: fn(&dyn Run) -> String,
+    read: fn(&str, &mut Described) -> Result<(), String>,
+}
+
+/// First line of a header.
+const FORMAT: &str = "format";
+
+/// Line of the host of a rank; there is one for every rank.
+const HOST: &str = "host";
+
+/// Every header has these. What was decided before the run, where it comes from, and hosts have lines as well, by their
+/// own names.
+const ITEMS: [Item; 7] = [
+    Item {
+        key: MODE,
+        text: |run| run.header().mode.to_string(),
+        read: |text, found| text.parse().map(|mode| found.header.mode = mode).map_err(|error| format!("{error}")),
+    },
+    Item {
+        key: STATISTICS,
+        text: |run| words(listed(run.statistics())),
+        read: |text, found| {
+            let statistics: Result<Vec<Statistic>, _> = text.split_whitespace().map(str::parse).collect();
+            found.statistics = listed(&statistics.map_err(|error| error.to_string())?);
+            Ok(())
+        },
+    },
+    // For people: there is one orientation.
+    Item { key: ORIENTATION, text: |run| orientation(run.header()), read: |_, _| Ok(()) },
+    Item {
+        key: "begin_end_step",
+        text: |run| {
+            let (begin, end, step) = run.header().begin_end_step;
+            words([begin.0, end.0, step.0])
+        },
+        read: |text, found| {
+            let [begin, end, step] = three("begin_end_step", text)?;
+            found.header.begin_end_step = (Bytes(begin), Bytes(end), Bytes(step));
+            Ok(())
+        },
+    },
+    Item {
+        key: PLANNED,
+        text: |run| words(run.header().planned.iter().map(|length| length.0)),
+        read: |text, found| {
+            found.header.planned = numbers(PLANNED, text)?.into_iter().map(Bytes).collect();
+            Ok(())
+        },
+    },
+    Item {
+        key: "iterations",
+        text: |run| run.header().iterations.to_string(),
+        read: |text, found| match numbers("iterations", text)?[..] {
+            [iterations] => narrow("iterations", iterations).map(|iterations| found.header.iterations = iterations),
+            _ => Err("`# iterations:` is not one number".to_owned()),
+        },
+    },
+    Item {
+        key: "noise",
+        text: |run| {
+            let Noise { length, messages, processes } = run.header().noise;
+            words([length.0, messages.into(), processes as u64])
+        },
+        read: |text, found| {
+            let [length, messages, processes] = three("noise", text)?;
+            let (length, messages) = (Bytes(length), narrow("noise", messages)?);
+            found.header.noise = Noise { length, messages, processes: processes as usize };
+            Ok(())
+        },
+    },
+];
+
 /// Keys and values of the header of a run.
 fn header_entries(run: &dyn Run, format: &str) -> Vec<(String, String)> {
-    let mut entries = Vec::new();
-    let mut add = |key: &str, value: &dyn Display| entries.push((key.to_owned(), value.to_string()));
     let header = run.header();
-    let (begin, end, step) = header.begin_end_step;
-    let Noise { length, messages, processes } = header.noise;
-    add("format", &format);
-    add("mode", &header.mode);
-    add("statistics", &words(listed(run.statistics())));
-    add("orientation", &super::definition::orientation(header));
-    add("begin_end_step", &words([begin.0, end.0, step.0]));
-    add("lengths_planned", &words(header.planned.iter().map(|length| length.0)));
-    add("iterations", &header.iterations);
-    add("noise", &words([length.0, messages.into(), processes as u64]));
-    for (name, value) in &header.plan {
-        // The hosts follow, one by one.
-        let value = if name == HOSTS_ITEM { "" } else { value };
-        add(&format!("{PLAN}{name}"), &value);
-    }
-    for (name, value) in header.provenance.entries().into_iter().filter(|entry| !entry.1.is_empty()) {
-        add(name, &value);
-    }
-    for host in header.hosts.name_of_every_rank() {
-        add("host", &host);
-    }
+    let mut entries = vec![(FORMAT.to_owned(), format.to_owned())];
+    entries.extend(ITEMS.iter().map(|item| (item.key.to_owned(), (item.text)(run))));
+    // The hosts follow, one by one.
+    let value = |(name, value): (&String, &String)| if name == HOSTS_ITEM { String::new() } else { value.clone() };
+    entries.extend(header.plan.iter().map(|item| (format!("{PLAN}{}", item.0), value(item))));
+    let known = header.provenance.entries().into_iter().filter(|entry| !entry.1.is_empty());
+    entries.extend(known.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    entries.extend(header.hosts.name_of_every_rank().map(|host| (HOST.to_owned(), host.to_owned())));
     entries
 }
 
@@ -236,7 +301,7 @@ pub(super) fn header_of(entries: Vec<(String, String)>, format: &str) -> Result<
     let mut plan = BTreeMap::new();
     let mut hosts = Vec::new();
     for (key, value) in entries {
-        if key == "host" {
+        if key == HOST {
             hosts.push(value);
         } else if let Some(name) = key.strip_prefix(PLAN) {
             plan.insert(name.to_owned(), value);
@@ -244,41 +309,37 @@ pub(super) fn header_of(entries: Vec<(String, String)>, format: &str) -> Result<
             return Err(format!("`# {key}:` stands there twice"));
         }
     }
-    let mut take = |key: &str| known.remove(key);
-    let found = take("format").unwrap_or_default();
+    let found = known.remove(FORMAT).unwrap_or_default();
     if found != format {
         return Err(format!("its first line should be `# format: {format}`, but its format is `{found}`"));
     }
-    let mut needed = |key: &str| take(key).ok_or_else(|| format!("there is no line `# {key}:`"));
-    let mode = needed("mode")?.parse().map_err(|error| format!("{error}"))?;
-    let names = needed("statistics")?;
-    let statistics: Result<Vec<Statistic>, _> = names.split_whitespace().map(str::parse).collect();
-    let statistics = listed(&statistics.map_err(|error| error.to_string())?);
-    needed("orientation")?;
-    let [begin, end, step] = three("begin_end_step", &needed("begin_end_step")?)?;
-    let planned = numbers("lengths_planned", &needed("lengths_planned")?)?.into_iter().map(Bytes).collect();
-    let [iterations] = numbers("iterations", &needed("iterations")?)?[..] else {
-        return Err("`# iterations:` is not one number".to_owned());
-    };
-    let [length, messages, processes] = three("noise", &needed("noise")?)?;
-    let narrow = |key, number: u64| u32::try_from(number).map_err(|_| format!("`# {key}:` is too large: {number}"));
-    let mut header = Header {
-        mode,
+    let header = Header {
+        mode: Mode::OneToOne,
         hosts: Hosts::new(hosts),
-        planned,
-        begin_end_step: (Bytes(begin), Bytes(end), Bytes(step)),
-        iterations: narrow("iterations", iterations)?,
-        noise: Noise { length: Bytes(length), messages: narrow("noise", messages)?, processes: processes as usize },
+        planned: Vec::new(),
+        begin_end_step: Default::default(),
+        iterations: 0,
+        noise: Noise { length: Bytes(0), messages: 0, processes: 0 },
         plan,
-        provenance: Provenance::from_entries(&mut take),
+        provenance: Provenance::from_entries(|key| known.remove(key)),
     };
+    let mut found = Described { header, statistics: Vec::new() };
+    for Item { key, read, .. } in &ITEMS {
+        let text = known.remove(*key).ok_or_else(|| format!("there is no line `# {key}:`"))?;
+        read(&text, &mut found)?;
+    }
+    let Described { mut header, statistics } = found;
     if header.plan.contains_key(HOSTS_ITEM) {
         header.plan.insert(HOSTS_ITEM.to_owned(), hosts_item(&header));
     }
     match known.keys().next() {
         Some(key) => Err(format!("`# {key}:` is not known to this version")),
-        None => super::schema::check_header(&header).map(|()| (header, statistics)),
+        None => check_header(&header).map(|()| (header, statistics)),
     }
+}
+
+fn narrow(key: &str, number: u64) -> Result<u32, String> {
+    u32::try_from(number).map_err(|_| format!("`# {key}:` is too large: {number}"))
 }
 
 fn numbers(key: &str, text: &str) -> Result<Vec<u64>, String> {

@@ -11,13 +11,16 @@ use std::{
 
 use super::{
     StoreError,
-    classic::{Kind, NewFile, NewValue},
+    classic::{Kind, NewFile},
     companion::Companion,
-    definition::{orientation, scalars},
+    field::{Field, scalars},
     lines::listed,
-    schema::{CONVENTIONS, CONVENTIONS_FOLLOWED, DESTINATION, FORMAT, LENGTH, ORIENTATION, SOURCE, STRINGS, TITLE},
+    schema::{
+        CONVENTIONS, CONVENTIONS_FOLLOWED, DESTINATION, FORMAT, LENGTH, ORIENTATION, SOURCE, STRINGS, TITLE,
+        orientation,
+    },
 };
-use crate::record::{BoxError, Cell, Run, State, Statistic};
+use crate::record::{BoxError, Cell, Run, Statistic};
 
 /// Value of the global attribute `format`.
 const FORMAT_NAME: &str = "network_test.one/1";
@@ -41,28 +44,19 @@ pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
     // What belongs to one statistic alone says nothing here.
     let scalars: Vec<_> = scalars.into_iter().filter(|scalar| scalar.name != super::schema::DATA_TYPE).collect();
     for scalar in &scalars {
-        file.variable(scalar.name, Kind::Int64, &[]).with("long_name", scalar.meaning).with("units", scalar.unit);
+        scalar.field(Kind::Int64).announce(&mut file, &[]);
     }
-    file.variable(LENGTH, Kind::Int64, &[length]).with("long_name", "message length").with("units", "byte");
+    Field::length(Kind::Int64, "bytes of the messages of a matrix").announce(&mut file, &[length]);
     for (name, dimension) in [(SOURCE, source), (DESTINATION, destination)] {
-        let variable = file.variable(name, Kind::Char, &[dimension, strings]);
-        let text = "a host, or host:0 for the first rank of a host with several";
-        variable.with("long_name", name).with("description", text).with("_Encoding", "utf-8");
+        Field::label(name).announce(&mut file, &[dimension, strings]);
     }
     let cells = [length, source, destination];
     for statistic in &statistics {
-        let variable = file.variable(statistic.name(), Kind::Double, &cells);
-        variable.with("long_name", statistic.meaning()).with("units", statistic.unit());
-        variable.with("_FillValue", NewValue::Double(f64::NAN));
+        Field::statistic(header, *statistic).announce(&mut file, &cells);
     }
     for companion in &companions {
         let kind = if companion.size() == 1 { Kind::Byte } else { Kind::Double };
-        let variable = file.variable(companion.name(), kind, &cells);
-        variable.with("long_name", companion.meaning()).with("units", companion.unit());
-        if *companion == Companion::State {
-            variable.with("flag_values", NewValue::Bytes(State::all().map(State::id).collect()));
-            variable.with("flag_meanings", State::all().map(State::name).collect::<Vec<_>>().join(" "));
-        }
+        Field::companion(*companion, kind, None).announce(&mut file, &cells);
     }
     out.write_all(&file.header())?;
     scalars.iter().try_for_each(|scalar| out.write_all(&(scalar.value as i64).to_be_bytes()))?;
@@ -126,7 +120,12 @@ fn attributes(file: &mut NewFile, run: &dyn Run) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{plan, record, stats::Summary, units};
+    use crate::{
+        plan,
+        record::{self, State},
+        stats::Summary,
+        units,
+    };
 
     #[test]
     fn the_library_finds_every_value_at_its_labels() {
@@ -152,7 +151,9 @@ mod tests {
         assert!(values("median")[1].is_nan());
         assert_eq!((values("state")[1], values("state")[2]), (f64::from(State::TimedOut.id()), 0.0));
         for variable in file.variables() {
-            assert!(variable.attribute("long_name").is_some(), "{}", variable.name());
+            for name in ["long_name", "description"] {
+                assert!(variable.attribute(name).is_some(), "{} of {}", name, variable.name());
+            }
         }
         let names: Vec<_> = file.variable("median").unwrap().dimensions().iter().map(|d| d.name()).collect();
         assert_eq!(names, ["length", "source", "destination"]);

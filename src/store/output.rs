@@ -11,28 +11,64 @@ use std::{
     io::{self, Write},
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::{
     StoreError,
-    paths::{self, folder_of, set_files},
+    paths::{self, check_place, folder_of, is_unfilled, set_files},
 };
 use crate::record::BoxError;
 
 /// Files and folders that are being written, under names that nobody asked for.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes what is not finished: for programs that are about to end before their time.
+/// Removes what is not finished, and lets nothing new begin: for programs that are about to end before their time.
 pub fn remove_unfinished() {
-    let mut unfinished = match UNFINISHED.lock() {
-        Ok(unfinished) => unfinished,
-        Err(poisoned) => poisoned.into_inner(),
-    };
+    let mut unfinished = unfinished();
     for path in unfinished.drain(..) {
+        // Whoever writes into a folder goes on meanwhile, and finds it no more under another name.
+        let moved = path.with_extension("end");
+        let path = if fs::rename(&path, &moved).is_ok() { moved } else { path };
         // The program ends anyway, and there is nobody to say it to.
-        let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        let _ = remove(&path);
     }
+    std::mem::forget(unfinished);
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+/// What is unfinished; while it is held, nothing is removed by [`remove_unfinished`].
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a file can be made in a folder. What is made has no name, or has one no longer when a signal may end the
+/// program.
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    let _unfinished = unfinished();
+    tempfile::tempfile_in(folder).map(drop).map_err(plain)
+}
+
+/// Whether a result set can be written to `prefix`: its folder is there and can be written (which is tried, and leaves
+/// nothing behind), and none of the set's files exists, unless they may be replaced (`force`). To be asked before
+/// anything is measured.
+pub fn check(prefix: &Path, force: bool) -> Result<(), StoreError> {
+    check_place(prefix)?;
+    let replaced = force || is_unfilled(prefix);
+    for path in set_files(prefix) {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => return Err(StoreError::PrefixIsFolder { prefix: path }),
+            Ok(_) if !replaced => return Err(StoreError::Exists { path }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("look at", &path)(error));
+            }
+            _ => {}
+        }
+    }
+    try_to_write(&folder_of(prefix)).map_err(StoreError::io("write", prefix))
 }
 
 /// Something unfinished, which goes when it is dropped.
@@ -40,21 +76,20 @@ pub fn remove_unfinished() {
 struct Aside(PathBuf);
 
 impl Aside {
-    fn new(path: PathBuf) -> Self {
-        if let Ok(mut unfinished) = UNFINISHED.lock() {
-            unfinished.push(path.clone());
-        }
-        Self(path)
+    /// What `make` makes, and says where. A signal does not come between that and the list of what is unfinished.
+    fn make<T>(make: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<(T, Self)> {
+        let mut unfinished = unfinished();
+        let (made, path) = make()?;
+        unfinished.push(path.clone());
+        Ok((made, Self(path)))
     }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
         // It is not there any more where it took its name.
-        let _ = if self.0.is_dir() { fs::remove_dir_all(&self.0) } else { fs::remove_file(&self.0) };
-        if let Ok(mut unfinished) = UNFINISHED.lock() {
-            unfinished.retain(|path| *path != self.0);
-        }
+        let _ = remove(&self.0);
+        unfinished().retain(|path| *path != self.0);
     }
 }
 
@@ -125,14 +160,16 @@ impl Output {
             ));
         }
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let made = tempfile::Builder::new()
-            .prefix(&format!(".{}.", short(&name)))
-            .suffix(".part")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .and_then(|file| file.keep().map_err(|error| error.error));
+        let made = Aside::make(|| {
+            let made = tempfile::Builder::new()
+                .prefix(&format!(".{}.", short(&name)))
+                .suffix(".part")
+                .permissions(Permissions::from_mode(0o666))
+                .tempfile_in(folder)?;
+            made.keep().map_err(|error| error.error)
+        });
         let (file, aside) = made.map_err(|error| StoreError::io("create", path)(plain(error)))?;
-        let place = Place::Aside { file, aside: Aside::new(aside), target, force };
+        let place = Place::Aside { file, aside, target, force };
         Ok(Self { path: path.to_owned(), place })
     }
 
@@ -184,21 +221,25 @@ pub(super) fn set(
     force: bool,
     work: impl FnOnce(&Path) -> Result<(), BoxError>,
 ) -> Result<(), BoxError> {
-    paths::check(prefix, force)?;
+    check(prefix, force)?;
     let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = tempfile::Builder::new()
-        .prefix(&format!(".{}.", short(&name)))
-        .suffix(".part")
-        .tempdir_in(folder_of(prefix))
-        .map_err(|error| StoreError::io("create", prefix)(plain(error)))?;
-    let aside = Aside::new(folder.keep());
+    let made = Aside::make(|| {
+        let made = tempfile::Builder::new()
+            .prefix(&format!(".{}.", short(&name)))
+            .suffix(".part")
+            .tempdir_in(folder_of(prefix))?;
+        Ok(((), made.keep()))
+    });
+    let ((), aside) = made.map_err(|error| StoreError::io("create", prefix)(plain(error)))?;
     let staged = aside.0.join(prefix.file_name().unwrap_or_default());
     work(&staged).map_err(|error| match error.downcast::<StoreError>() {
         Ok(error) => error.moved(&aside.0, &folder_of(prefix)).into(),
         Err(error) => error,
     })?;
     // What came to be there meanwhile is not replaced.
-    paths::check(prefix, force)?;
+    check(prefix, force)?;
+    // A set that has some of its names gets all of them.
+    let _unfinished = unfinished();
     for (from, to) in set_files(&staged).zip(set_files(prefix)) {
         if from.exists() {
             fs::rename(&from, behind_links(&to)).map_err(StoreError::io("write", &to))?;
@@ -235,8 +276,57 @@ fn plain(error: io::Error) -> io::Error {
 
 /// An error of writing, with the name of the file unless it has one.
 fn renamed(error: BoxError, path: &Path) -> BoxError {
+    // The writer of tables wraps what the system says.
+    let error = match error.downcast::<csv::Error>() {
+        Ok(table) => match table.into_kind() {
+            csv::ErrorKind::Io(cause) => cause.into(),
+            _ => StoreError::unusable(path, "cannot be written as a table").into(),
+        },
+        Err(error) => error,
+    };
     match error.downcast::<io::Error>() {
         Ok(error) => StoreError::io("write", path)(*error).into(),
         Err(error) => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::paths::extended;
+
+    fn error(prefix: &Path) -> String {
+        check(prefix, false).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_prefix_that_can_be_written_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        check(&folder.path().join("run"), false).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_become_a_result_set_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(error(Path::new("")).contains("empty"));
+        assert!(error(folder.path()).contains("is a folder"));
+        assert!(error(&extended(&folder.path().join("run"), "/")).contains("is a folder"));
+        let missing = error(&folder.path().join("no/run"));
+        assert!(missing.contains("/no` ") && missing.contains("does not exist"), "{missing}");
+    }
+
+    #[test]
+    fn existing_results_need_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let prefix = folder.path().join("run");
+        for file in set_files(&prefix) {
+            fs::write(&file, "kept").unwrap();
+            let error = error(&prefix);
+            assert!(error.contains(&*file.to_string_lossy()) && error.contains("--force"), "{error}");
+            check(&prefix, true).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), b"kept");
+            fs::remove_file(&file).unwrap();
+        }
     }
 }

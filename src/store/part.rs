@@ -4,7 +4,7 @@
 //! sealed. The file is there only while a length is longer than some seconds, and goes when it is finished.
 //!
 //! ```text
-//! "NTPART1\n"  checksum of the plan: u32  number of the length: u32
+//! "NTPART2\n"  checksum of the plan: u32  number of the length: u32
 //! then any number of:  length of a piece: u32 (not 0), piece
 //! sealed by:           0: u32, rounds that are finished: u64, CRC-32 of all before: u32
 //! ```
@@ -17,10 +17,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{StoreError, paths::part_path};
+use super::{StoreError, paths::part_path, regular};
 use crate::record::Header;
 
-const MAGIC: &[u8; 8] = b"NTPART1\n";
+const MAGIC: &[u8; 8] = b"NTPART2\n";
 
 /// Longest piece that is believed: a row of cells of the largest run, with room.
 const LONGEST: u32 = 1 << 28;
@@ -49,10 +49,10 @@ impl Part {
     pub(super) fn open(prefix: &Path, header: &Header) -> Result<Self, StoreError> {
         let path = part_path(prefix);
         let plan = digest(header);
-        let found = match File::open(&path) {
+        let found = match regular::open(&path) {
             Ok(file) => sealed(&file, plan, |_| ()).map_err(StoreError::io("read", &path))?,
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(StoreError::io("read", &path)(error)),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
         };
         Ok(Self { path, plan, open: None, found })
     }

@@ -1,9 +1,9 @@
-//! The names of a set's files, and whether they can be written.
+//! The names of a set's files, and what is there of them.
 
 use std::{
     ffi::OsString,
-    fs::{self, File, OpenOptions},
-    io::{self, BufReader},
+    fs::{self, File},
+    io::BufReader,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -28,6 +28,9 @@ pub(super) const DELAYS: &str = "_all.nc";
 
 /// What follows the prefix in the name of the file with the finished rounds of an unfinished length.
 pub(super) const PART: &str = "_part.bin";
+
+/// What follows the name of a file that will replace an older one once all of them are made.
+pub(super) const STAGED: &str = ".new";
 
 /// `path` with `suffix` behind its name.
 pub(super) fn extended(path: &Path, suffix: &str) -> PathBuf {
@@ -64,27 +67,6 @@ pub fn prefix_of(file: &Path) -> Option<PathBuf> {
         Statistic::all().map(suffix).chain([HOSTS, RETESTS, DELAYS, STUCK, PART, OPERATIONS].map(str::to_owned));
     let prefix = suffixes.into_iter().find_map(|suffix| text.strip_suffix(suffix.as_bytes()))?;
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(prefix)))
-}
-
-/// Whether a result set can be written to `prefix`: its folder is there and can be written (which is tried, and leaves
-/// nothing behind), and none of the set's files exists, unless they may be replaced (`force`). To be asked before
-/// anything is measured.
-pub fn check(prefix: &Path, force: bool) -> Result<(), StoreError> {
-    check_place(prefix)?;
-    let replaced = force || is_unfilled(prefix);
-    for path in set_files(prefix) {
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => return Err(StoreError::PrefixIsFolder { prefix: path }),
-            Ok(_) if !replaced => return Err(StoreError::Exists { path }),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::io("look at", &path)(error));
-            }
-            _ => {}
-        }
-    }
-    let probe = extended(prefix, &format!(".{}.probe", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&probe).map_err(StoreError::io("write", &probe))?;
-    fs::remove_file(&probe).map_err(StoreError::io("remove", &probe))
 }
 
 /// Whether a prefix names files in a folder that is there.
@@ -132,41 +114,6 @@ pub(super) fn folder_of(prefix: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn error(prefix: &Path) -> String {
-        check(prefix, false).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_prefix_that_can_be_written_leaves_nothing_behind() {
-        let folder = tempfile::tempdir().unwrap();
-        check(&folder.path().join("run"), false).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn what_cannot_become_a_result_set_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(error(Path::new("")).contains("empty"));
-        assert!(error(folder.path()).contains("is a folder"));
-        assert!(error(&extended(&folder.path().join("run"), "/")).contains("is a folder"));
-        let missing = error(&folder.path().join("no/run"));
-        assert!(missing.contains("/no` ") && missing.contains("does not exist"), "{missing}");
-    }
-
-    #[test]
-    fn existing_results_need_force() {
-        let folder = tempfile::tempdir().unwrap();
-        let prefix = folder.path().join("run");
-        for file in set_files(&prefix) {
-            fs::write(&file, "kept").unwrap();
-            let error = error(&prefix);
-            assert!(error.contains(&*file.to_string_lossy()) && error.contains("--force"), "{error}");
-            check(&prefix, true).unwrap();
-            assert_eq!(fs::read(&file).unwrap(), b"kept");
-            fs::remove_file(&file).unwrap();
-        }
-    }
 
     #[test]
     fn every_file_of_a_set_leads_to_its_prefix() {

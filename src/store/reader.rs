@@ -12,11 +12,13 @@ use super::{
     StoreError,
     companion::Companion,
     compare::difference,
-    definition,
     description::{self, Description, Values},
+    field,
     file::NcFile,
+    import::{Format, OpenedRun},
     legacy,
     lines::listed,
+    moments,
     paths::{DELAYS, HOSTS, extended, file_of, prefix_of},
     retests,
     schema::{DATA, FORMAT, FORMAT_NAME, FORMAT_VERSION, LENGTH, ORIENTATION},
@@ -24,8 +26,8 @@ use super::{
 };
 use crate::{
     plan::Partners,
-    record::{BoxError, Cell, Header, Retest, Run, State, Statistic, states_of_values},
-    units::Bytes,
+    record::{BoxError, Cell, Header, Moments, Retest, Run, State, Statistic, states_of_values},
+    units::{Bytes, shown},
 };
 
 /// A run in files: ours, or network_tests2's turned our way round.
@@ -59,6 +61,21 @@ struct Located {
     prefix: PathBuf,
     /// File, and the statistic that its name promises.
     files: Vec<(PathBuf, Option<Statistic>)>,
+}
+
+/// Result sets as a form of runs: what has no other.
+pub(super) struct Sets;
+
+impl Format for Sets {
+    fn has(&self, _: &Path, _: &[u8]) -> bool {
+        true
+    }
+
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
+        let set = open(path)?;
+        let notices = set.notices().to_vec();
+        Ok(OpenedRun { run: Box::new(set), notices })
+    }
 }
 
 /// Opens the set with the given prefix, or the set to which the given file belongs.
@@ -126,8 +143,11 @@ fn describe(file: &NcFile) -> Result<Description, StoreError> {
 fn same_run(found: &Header, path: &Path, expected: &Header, first: &Path) -> Result<(), StoreError> {
     let mut differs = difference(found, expected);
     if differs.is_none() && found.provenance != expected.provenance {
-        let text = |header: &Header| header.provenance.created.clone();
-        differs = Some(("start, or its program".to_owned(), text(found), text(expected)));
+        let entries = found.provenance.entries().into_iter().zip(expected.provenance.entries());
+        differs = entries
+            .into_iter()
+            .find(|((_, own), (_, other))| own != other)
+            .map(|((name, own), (_, other))| (name.to_owned(), shown(own).into_owned(), shown(other).into_owned()));
     }
     match differs {
         None => Ok(()),
@@ -197,8 +217,15 @@ impl ResultSet {
     fn find_hosts(&mut self, first: &Path) {
         let path = extended(&self.prefix, HOSTS);
         if self.is_ours() {
+            let known = "the hosts are known from the other files";
             if !path.exists() && prefix_of(first).is_some() {
-                self.notices.push(format!("`{}` is missing; the hosts are known from the other files", path.display()));
+                self.notices.push(format!("`{}` is missing; {known}", path.display()));
+            } else if path.exists() {
+                match legacy::hosts(&path, self.header.hosts.ranks()) {
+                    Ok(hosts) if hosts == self.header.hosts => {}
+                    Ok(_) => self.notices.push(format!("`{}` names other hosts; {known}", path.display())),
+                    Err(why) => self.notices.push(format!("{why}; {known}")),
+                }
             }
             return;
         }
@@ -210,7 +237,10 @@ impl ResultSet {
 
     fn list_statistics(&mut self) {
         let delays = self.sources.iter().any(|source| matches!(source.values, Values::Delays { .. }));
-        let has = |statistic| delays || self.sources.iter().any(|source| source.statistic == statistic);
+        let has = |statistic| {
+            delays && !Statistic::OPTIONAL.contains(&statistic)
+                || self.sources.iter().any(|source| source.statistic == statistic)
+        };
         self.statistics = listed(&Statistic::all().filter(|statistic| has(*statistic)).collect::<Vec<_>>());
         let promised = self.promised.iter().flatten();
         for &statistic in promised.filter(|statistic| !self.statistics.contains(statistic)) {
@@ -258,7 +288,7 @@ impl ResultSet {
             return Ok(None);
         };
         let file = &source.file;
-        let variable = file.variable_over(companion.name(), &definition::cells(self.partners.as_ref()))?;
+        let variable = file.variable_over(companion.name(), &field::cells(self.partners.as_ref()))?;
         let mut values = vec![f64::NAN; rows.len() * self.ranks()];
         match &self.partners {
             None => file.read(variable, length_index, rows.start * self.ranks(), &mut values)?,
@@ -287,7 +317,7 @@ impl ResultSet {
         values: &mut [f64],
     ) -> Result<(), StoreError> {
         let file = &self.source(statistic)?.file;
-        let value = |cell: Cell| statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+        let value = |cell: Cell| statistic.in_cell(&cell);
         values::blank(values, rows.clone(), value(Cell::missing(State::NotScheduled)), value(Cell::zero()));
         values::read_partners(file, file.variable(DATA)?, partners, length_index, rows, values)
     }
@@ -297,6 +327,13 @@ impl ResultSet {
         self.check_part(length_index, &(0..0), 0)?;
         let source = self.sources.iter().find(|source| retests::are_in(&source.file));
         source.map_or(Ok(Vec::new()), |source| retests::read(&source.file, length_index, self.ranks()))
+    }
+
+    /// The samples of these pairs alone, where they were kept.
+    fn read_retest_samples(&self, length_index: usize) -> Result<Vec<Vec<f64>>, StoreError> {
+        self.check_part(length_index, &(0..0), 0)?;
+        let source = self.sources.iter().find(|source| retests::samples_are_in(&source.file));
+        source.map_or(Ok(Vec::new()), |source| retests::read_samples(&source.file, length_index))
     }
 
     fn check_part(&self, length_index: usize, rows: &Range<usize>, cells: usize) -> Result<(), StoreError> {
@@ -357,6 +394,20 @@ impl Run for ResultSet {
 
     fn retests(&self, length_index: usize) -> Result<Vec<Retest>, BoxError> {
         Ok(self.read_retests(length_index)?)
+    }
+
+    fn retest_samples(&self, length_index: usize) -> Result<Vec<Vec<f64>>, BoxError> {
+        Ok(self.read_retest_samples(length_index)?)
+    }
+
+    fn moments(&self, length_index: usize) -> Result<Option<Moments>, BoxError> {
+        let found = self.sources.iter().map(|source| moments::read(&source.file, length_index));
+        Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().next())
+    }
+
+    fn drift(&self) -> Result<Option<f64>, BoxError> {
+        let found = self.sources.iter().map(|source| moments::read_drift(&source.file));
+        Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().next())
     }
 
     fn read_further(&self, length_index: usize, rows: Range<usize>, cells: &mut [Cell]) -> Result<(), BoxError> {

@@ -38,7 +38,11 @@ pub fn resume(prefix: &Path, header: &Header) -> Result<(SetWriter, usize), Stor
     let first = set.lengths().len();
     let table = match retests::places(header) {
         0 => None,
-        _ => Some(Table::renew(&extended(prefix, RETESTS), header, &set)?),
+        _ => {
+            let finished = set.lengths().iter().enumerate();
+            let finished = finished.map(|(index, length)| Ok((*length, set.read_retests(index)?)));
+            Some(Table::renew(&extended(prefix, RETESTS), header, finished)?)
+        }
     };
     let partners = set.partners().cloned();
     drop(set);

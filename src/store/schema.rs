@@ -4,6 +4,7 @@
 //! stands beside them.
 
 use crate::{
+    plan::Side,
     record::{Header, Provenance},
     units::check_host_name,
 };
@@ -45,6 +46,11 @@ pub(super) const HOST: &str = "host";
 pub(super) const SOURCE: &str = "source";
 /// `[y][strings]`: what a column belongs to.
 pub(super) const DESTINATION: &str = "destination";
+
+/// Columns of tables for the ends of a pair: ranks, and the hosts they are on.
+pub(super) const ENDS: [&str; 2] = [SOURCE, DESTINATION];
+/// See [`ENDS`].
+pub(super) const HOSTS_OF_ENDS: [&str; 2] = ["source_host", "destination_host"];
 
 /// Number of ranks.
 pub(super) const PROC_NUM: &str = "proc_num";
@@ -103,6 +109,15 @@ pub(super) fn needs_cdf5(header: &Header, lines: usize) -> bool {
 /// What the `hosts` item of a plan says for these hosts.
 pub(super) fn hosts_item(header: &Header) -> String {
     header.hosts.name_of_every_rank().collect::<Vec<_>>().join(",")
+}
+
+/// Where a row and a column of this run's matrices come from, in words.
+pub(super) fn orientation(header: &Header) -> String {
+    let clock = match header.mode.timed_at() {
+        Side::Source => "source",
+        Side::Destination => "destination",
+    };
+    format!("row x: source, column y: destination, timed at the {clock}")
 }
 
 /// Checks that files can carry the header, and carry it unchanged. The answer says what they cannot.

@@ -11,8 +11,9 @@
 //!
 //! `waits_for` and `hosts` have one word per rank, with commas between; they are empty where a rank waits for all others
 //! or cannot know for whom. `silent` are the ranks whose process gives no sign of life at all. `length` is in bytes;
-//! `mode`, `length`, `round` and `sample` are missing where they have no meaning. `outcome` is `ended` where the job was
-//! ended, `skipped` where the pair's cells were given up and the run went on, `joined` where a rank says what it waits for
+//! `mode`, `operation` (where operations are measured), `length`, `round`, `sample` and `step` are missing where they have
+//! no meaning. `step` counts what all ranks do together: who waits in a step for a rank that has fewer behind it waits for
+//! no message yet. `outcome` is `ended` where the job was ended, `skipped` where the pair's cells were given up and the run went on, `joined` where a rank says what it waits for
 //! because another one has found that the job is stuck. Bytes of host names that would end a word
 //! are written as `%` and two hexadecimal digits. Lines that begin with `#` are for people. Unknown keys are left out,
 //! and so is a line that was cut off.
@@ -28,6 +29,7 @@ use super::{
     paths::{STUCK, extended},
 };
 use crate::{
+    plan::operation::Algorithm,
     record::{Phase, Stuck, Wait, WaitOutcome},
     units::{Bytes, Rank},
 };
@@ -49,9 +51,11 @@ pub fn stuck_line(wait: &Wait) -> String {
     words.extend(listed("waits_for", "hosts", &wait.waits_for));
     words.extend(listed("silent", "silent_hosts", &wait.silent));
     words.extend(wait.mode.map(|mode| format!("mode={mode}")));
+    words.extend(wait.operation.map(|operation| format!("operation={}", operation.name())));
     words.extend(wait.length.map(|length| format!("length={}", length.0)));
     words.extend(wait.round.map(|round| format!("round={round}")));
     words.extend(wait.sample.map(|sample| format!("sample={sample}")));
+    words.extend(wait.step.map(|step| format!("step={step}")));
     words.push(format!("seconds={:.1}", wait.seconds));
     words.push(format!("outcome={}", wait.outcome.name()));
     words.join(" ") + "\n"
@@ -68,9 +72,11 @@ fn from_line(line: &str) -> Option<Wait> {
         waits_for: list(word("waits_for")?, word("hosts")?)?,
         silent: list(word("silent")?, word("silent_hosts")?)?,
         mode: word("mode").and_then(|mode| mode.parse().ok()),
+        operation: word("operation").and_then(|name| Algorithm::all().find(|known| known.name() == name)),
         length: word("length").and_then(|length| length.parse().ok()).map(Bytes),
         round: word("round").and_then(|round| round.parse().ok()),
         sample: word("sample").and_then(|sample| sample.parse().ok()),
+        step: word("step").and_then(|step| step.parse().ok()),
         seconds: word("seconds")?.parse().ok().filter(|seconds: &f64| seconds.is_finite())?,
         outcome: [WaitOutcome::Ended, WaitOutcome::Skipped, WaitOutcome::Joined]
             .into_iter()
@@ -189,6 +195,7 @@ mod tests {
                 waits_for: vec![],
                 silent: vec![(7, strange), (8, "n3".to_owned())],
                 mode: None,
+                operation: Some(Algorithm::Scan),
                 length: None,
                 round: None,
                 sample: None,

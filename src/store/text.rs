@@ -19,15 +19,18 @@
 //! between values.
 
 use std::{
-    io::{BufRead, Write},
+    io::{BufRead, BufReader, Write},
     path::Path,
 };
 
 use super::{
     StoreError,
     companion::Companion,
-    import::{LengthReader, collect},
+    import::{Format, LengthReader, OpenedRun, collect},
     lines::{Exact, Lines, header_of, listed, value_of, write_entry, write_header},
+    paths::prefix_of,
+    regular,
+    schema::LENGTH,
 };
 use crate::{
     record::{BoxError, Cell, Header, MemoryRun, Run, State, Statistic},
@@ -36,6 +39,9 @@ use crate::{
 
 /// First line of the header.
 pub(super) const FORMAT: &str = "network_test.text/1";
+
+/// What stands above every table: its length, its name and its unit.
+const HEAD: [&str; 3] = [LENGTH, "statistic", "unit"];
 
 /// Rows that are held at a time: one, so that a run of any size can be written.
 const ROW: usize = 1;
@@ -63,9 +69,8 @@ pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
 }
 
 fn write_table_header(out: &mut dyn Write, length: Bytes, name: &str, unit: &str) -> Result<(), BoxError> {
-    write_entry(out, "length", length.0)?;
-    write_entry(out, "statistic", name)?;
-    Ok(write_entry(out, "unit", unit)?)
+    let values = [length.0.to_string(), name.to_owned(), unit.to_owned()];
+    Ok(HEAD.into_iter().zip(values).try_for_each(|(key, value)| write_entry(out, key, value))?)
 }
 
 fn write_row(out: &mut dyn Write, values: impl Iterator<Item = impl std::fmt::Display>) -> Result<(), BoxError> {
@@ -103,6 +108,19 @@ fn write_companion(
         write_row(out, cells.iter().map(|cell| Exact(companion.of(cell))))?;
     }
     Ok(writeln!(out)?)
+}
+
+/// Text as a form of runs.
+pub(super) struct Text;
+
+impl Format for Text {
+    fn has(&self, path: &Path, _: &[u8]) -> bool {
+        path.extension().is_some_and(|extension| extension == "txt") && prefix_of(path).is_none()
+    }
+
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
+        read(BufReader::new(regular::open(path)?), path).map(OpenedRun::held)
+    }
 }
 
 /// Reads a run from text, which errors call `path`.
@@ -173,8 +191,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Reads one table into `cells`; its name.
     fn table(&mut self, cells: &mut Vec<Cell>) -> Result<String, StoreError> {
-        let name = self.expect("statistic")?;
-        let unit = self.expect("unit")?;
+        let (name, unit) = (self.expect(HEAD[1])?, self.expect(HEAD[2])?);
         let check = |expected: &str| match unit == expected {
             true => Ok(()),
             false => Err(self.lines.error(format!("has the unit `{unit}`: write the {name} in `{expected}`"))),
@@ -215,7 +232,7 @@ impl<R: BufRead> LengthReader for Reader<R> {
         let mut names = Vec::new();
         while let Some(line) = self.content()? {
             let (key, value) = self.lines.entry(&line)?;
-            if key != "length" || value != length.0.to_string() {
+            if key != HEAD[0] || value != length.0.to_string() {
                 if names.is_empty() {
                     return Err(self.lines.error(format!("has `{line}` where `# length: {}` should be", length.0)));
                 }

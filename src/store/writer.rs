@@ -20,13 +20,14 @@ use super::{
     StoreError,
     classic::{Layout, Place},
     companion::Companion,
+    moments,
     part::Part,
     retests::{self, Field, Table},
     schema::{DATA, LENGTH},
 };
 use crate::{
     plan::Partners,
-    record::{BoxError, Cell, Header, Retest, Sink, Statistic},
+    record::{BoxError, Cell, Header, Moments, Retest, Sink, Statistic},
     units::Bytes,
 };
 
@@ -59,6 +60,8 @@ pub struct SetWriter {
     next_row: usize,
     /// Where the plan has retests.
     retests: Option<Retests>,
+    /// When the length that is being written was measured.
+    moments: Option<Moments>,
     /// Finished rounds of a length that is not finished.
     part: Part,
     to_disk: Instant,
@@ -74,6 +77,10 @@ struct Retests {
     /// How many there can be.
     places: usize,
     waiting: Vec<Retest>,
+    /// Where their samples go, and how many of each there can be.
+    samples: Option<(Place, usize)>,
+    /// `[retest][sample]`.
+    waiting_samples: Vec<Vec<f64>>,
 }
 
 /// One file.
@@ -88,6 +95,10 @@ struct Output {
     length: Place,
     /// What stands beside the values.
     companions: Vec<(Companion, Place)>,
+    /// Where beginning and end of a length go; empty in all files but one.
+    moments: Vec<Place>,
+    /// Where the drift of the run goes, in the same file.
+    drift: Option<Place>,
     /// The bytes of the cells at hand.
     buffer: Vec<u8>,
 }
@@ -117,6 +128,7 @@ impl SetWriter {
         let outputs: Result<_, _> = made.iter().map(|made| Output::open(made, header, lines, first)).collect();
         Ok(Self {
             retests: table.map(|table| Retests::open(table, made, header)).transpose()?,
+            moments: None,
             part,
             planned: header.planned.clone(),
             ranks: header.hosts.ranks(),
@@ -176,14 +188,36 @@ impl SetWriter {
         Ok(())
     }
 
+    /// Keeps the samples of the retests of the length at hand until it is finished.
+    fn keep_retest_samples(&mut self, length_index: usize, samples: &[Vec<f64>]) -> Result<(), StoreError> {
+        if samples.is_empty() {
+            return Ok(());
+        }
+        let kept = self.retests.as_mut().filter(|kept| length_index == self.length_index && kept.fits(samples));
+        let Some(kept) = kept else {
+            return Err(StoreError::Turn(format!(
+                "samples of {} retests came for length {length_index}, of more or longer ones than there are places",
+                samples.len()
+            )));
+        };
+        kept.waiting_samples.extend_from_slice(samples);
+        Ok(())
+    }
+
     fn write_kept_retests(&mut self, length_index: usize) -> Result<(), StoreError> {
-        let Some(Retests { table, output, variables, places, waiting }) = &mut self.retests else {
+        let Some(kept) = &mut self.retests else {
             return Ok(());
         };
+        let Retests { table, output, variables, places, waiting, samples, waiting_samples } = kept;
         for (field, place) in variables {
             let mut bytes = Vec::new();
             field.encode(waiting, *places, &mut bytes);
             self.outputs[*output].put(place, length_index, 0, &bytes)?;
+        }
+        if let Some((place, most)) = samples {
+            let bytes = retests::encode_samples(waiting_samples, *places, *most);
+            self.outputs[*output].put(place, length_index, 0, &bytes)?;
+            waiting_samples.clear();
         }
         table.append(self.planned[length_index], waiting)?;
         waiting.clear();
@@ -198,6 +232,12 @@ impl SetWriter {
             )));
         }
         self.write_kept_retests(length_index)?;
+        let moments = self.moments.take().unwrap_or(Moments { begin: f64::NAN, end: f64::NAN });
+        for output in &self.outputs {
+            for (place, value) in output.moments.iter().zip([moments.begin, moments.end]) {
+                output.put(place, length_index, 0, &value.to_be_bytes())?;
+            }
+        }
         let length = self.planned[length_index].0;
         for output in &self.outputs {
             let bytes =
@@ -238,7 +278,26 @@ impl Retests {
         let (_, layout) = made[output].open()?;
         let place = |field: Field| Ok((field, needed(&layout, field.name(), &made[output].path)?));
         let variables: Result<_, StoreError> = Field::ALL.into_iter().map(place).collect();
-        Ok(Self { table, output, variables: variables?, places: retests::places(header), waiting: Vec::new() })
+        let most = retests::samples(header);
+        let samples = match most {
+            0 => None,
+            _ => Some((needed(&layout, retests::SAMPLES, &made[output].path)?, most)),
+        };
+        Ok(Self {
+            table,
+            output,
+            variables: variables?,
+            places: retests::places(header),
+            waiting: Vec::new(),
+            samples,
+            waiting_samples: Vec::new(),
+        })
+    }
+
+    /// Whether there are places for the samples of so many retests more, and no more retests of them than there are.
+    fn fits(&self, samples: &[Vec<f64>]) -> bool {
+        let most = self.samples.as_ref().map_or(0, |(_, most)| *most);
+        self.waiting_samples.len() + samples.len() <= self.waiting.len() && samples.iter().all(|one| one.len() <= most)
     }
 }
 
@@ -273,6 +332,8 @@ impl Output {
             data: needed(&layout, DATA, path)?,
             length: needed(&layout, LENGTH, path)?,
             companions: companions.filter_map(beside).collect(),
+            moments: [moments::BEGIN, moments::END].iter().filter_map(|name| layout.place(name).cloned()).collect(),
+            drift: layout.place(moments::DRIFT).cloned(),
             buffer: Vec::new(),
             file,
         };
@@ -288,6 +349,7 @@ impl Output {
         let is_as_made = self.data.has_doubles()
             && self.data.has_records_of(cells * SIZE as u64)
             && self.length.has_records_of(if self.cdf5 { 8 } else { 4 })
+            && self.moments.iter().all(|place| place.has_doubles() && place.has_records_of(SIZE as u64))
             && self.companions.iter().all(|(companion, place)| place.has_records_of(cells * companion.size()));
         if is_as_made {
             return Ok(());
@@ -336,6 +398,9 @@ fn encode(statistic: Statistic, cells: &[Cell], bytes: &mut Vec<u8>) {
         Statistic::Max => with(cells, bytes, |cell| cell.summary.max),
         Statistic::Deviation => with(cells, bytes, |cell| cell.summary.deviation),
         Statistic::MeasurementsAmount => with(cells, bytes, |cell| f64::from(cell.samples)),
+        Statistic::P90 => with(cells, bytes, |cell| cell.extra.p90),
+        Statistic::P99 => with(cells, bytes, |cell| cell.extra.p99),
+        Statistic::First => with(cells, bytes, |cell| cell.extra.first),
     }
 }
 
@@ -346,6 +411,24 @@ impl Sink for SetWriter {
 
     fn write_retests(&mut self, length_index: usize, retests: &[Retest]) -> Result<(), BoxError> {
         Ok(self.keep_retests(length_index, retests)?)
+    }
+
+    fn write_retest_samples(&mut self, length_index: usize, samples: &[Vec<f64>]) -> Result<(), BoxError> {
+        Ok(self.keep_retest_samples(length_index, samples)?)
+    }
+
+    fn write_moments(&mut self, _length_index: usize, moments: Moments) -> Result<(), BoxError> {
+        self.moments = Some(moments);
+        Ok(())
+    }
+
+    fn write_drift(&mut self, ratio: f64) -> Result<(), BoxError> {
+        for output in &self.outputs {
+            if let Some(place) = output.drift.as_ref().filter(|place| place.is_one_double()) {
+                output.put(place, 0, 0, &ratio.to_be_bytes())?;
+            }
+        }
+        Ok(())
     }
 
     fn kept_rounds(&self, length_index: usize) -> usize {

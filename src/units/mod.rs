@@ -10,13 +10,17 @@ mod nearest;
 mod rate;
 mod text;
 mod time;
+mod utc;
+mod whole;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use hosts::Hosts;
 pub use nearest::{did_you_mean, nearest};
 pub use rate::Rate;
-pub use text::{check_host_name, is_hidden, shown};
+pub use text::{check_host_name, harmless, is_hidden, shown};
 pub use time::{ParseSecondsError, Seconds};
+pub use utc::utc;
+pub use whole::whole;
 
 /// Number of an MPI process in the world communicator, from 0.
 pub type Rank = usize;

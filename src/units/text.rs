@@ -37,6 +37,16 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// What spreadsheets take a text for a formula by, here or in Japan.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// A text as a cell of a table that somebody may open in a spreadsheet: one that would be run there as a formula gets an
+/// apostrophe, which spreadsheets take for "this is text". So does one that begins with an apostrophe: whoever takes the
+/// first one away has the text again.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if text.starts_with('\'') || text.starts_with(FORMULA) { format!("'{text}").into() } else { text.into() }
+}
+
 /// Checks the name of a host. The error says what is wrong with it, and can be shown.
 pub fn check_host_name(name: &str) -> Result<(), String> {
     let what = match name {
@@ -57,6 +67,16 @@ mod tests {
     fn what_is_hidden_is_shown() {
         assert_eq!(shown("n1 größe \\ \""), "n1 größe \\ \"");
         assert_eq!(shown("a\x1b[31mb\n\u{9b}\u{202e}\u{200b}\t"), "a\\u{1b}[31mb\\n\\u{9b}\\u{202e}\\u{200b}\\t");
+    }
+
+    #[test]
+    fn a_formula_becomes_a_text_that_can_be_undone() {
+        for text in ["=HYPERLINK(\"http://x\")", "+cmd", "-1", "@x", "'x", "''", "\u{ff1d}1"] {
+            assert_eq!(harmless(text).strip_prefix('\''), Some(text));
+        }
+        for text in ["node-1", "n=1", "1", "", "[x]"] {
+            assert_eq!(harmless(text), text);
+        }
     }
 
     #[test]

@@ -2,20 +2,18 @@
 //!
 //! In: a [`Diagnosis`]. Out: text, the evidence for one finding, or the document `network_test.diagnosis/1`.
 
+mod document;
+
 use std::io::{self, Write};
 
-use serde::Serialize;
+pub(super) use document::{Cells, CurveDocument, FindingDocument, finding_documents};
+pub use document::{Document, SCHEMA, document};
 
 use super::Table;
 use crate::{
-    analysis::diagnose::{
-        Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom, Waited,
-    },
+    analysis::diagnose::{Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom},
     units::{Seconds, counted, hostlist},
 };
-
-/// Name of the JSON document's form.
-pub const SCHEMA: &str = "network_test.diagnosis/1";
 
 /// Characters of a line of text.
 const WIDTH: usize = 78;
@@ -54,19 +52,27 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "The evidence for one of them: --explain {}", id(0))?;
     }
     writeln!(out)?;
-    writeln!(out, "{}", result_line(diagnosis))
+    writeln!(out, "{}", last_line(diagnosis))
 }
 
-/// The last line, for grep: what a script needs to know.
-fn result_line(diagnosis: &Diagnosis) -> String {
-    let (verdict, findings, hosts) = (diagnosis.verdict(), diagnosis.findings.len(), diagnosis.hosts.len());
+/// A line for grep. `worst`: hosts and ratio of the first finding.
+pub(super) fn result_line(verdict: &str, findings: usize, hosts: usize, worst: Option<(&[String], f64)>) -> String {
     let mut line = format!("RESULT verdict={verdict} findings={findings} hosts={hosts}");
-    if let Some(worst) = diagnosis.findings.first() {
-        line += &format!(" worst={}", hostlist::compress(&worst.hosts));
-        if worst.ratio.is_finite() {
-            line += &format!(" ratio={:.2}", worst.ratio);
+    if let Some((names, ratio)) = worst {
+        // What concerns all pairs has no hosts of its own; one called `n1 verdict=healthy` is one word here.
+        let worst = if names.is_empty() { "fabric".to_owned() } else { hostlist::compress(names) };
+        line += &format!(" worst={}", worst.replace(char::is_whitespace, "\\u{20}"));
+        if ratio.is_finite() {
+            line += &format!(" ratio={ratio:.2}");
         }
     }
+    line
+}
+
+/// The last line: what a script needs to know.
+fn last_line(diagnosis: &Diagnosis) -> String {
+    let worst = diagnosis.findings.first().map(|worst| (&worst.hosts[..], worst.ratio));
+    let mut line = result_line(diagnosis.verdict(), diagnosis.findings.len(), diagnosis.hosts.len(), worst);
     let noise = diagnosis.runs.iter().map(|run| run.noise).fold(f64::NAN, f64::max);
     let measured = diagnosis.runs.iter().map(|run| run.measured).fold(f64::NAN, f64::min);
     for (name, value, digits) in [("noise", noise, 3), ("measured", measured, 2)] {
@@ -125,8 +131,12 @@ fn judged(run: &Judged) -> String {
         100.0 => String::new(),
         percent => format!(", {percent} % of the pairs measured"),
     };
+    let none = match &run.unmeasured[..] {
+        [] => String::new(),
+        hosts => format!(", none of {}", members(hosts)),
+    };
     let (mode, hosts, noise) = (run.mode, counted(run.hosts, "host"), 100.0 * run.noise);
-    format!("{mode}: {hosts}{ranks}, {lengths}{measured}; pairs scatter by {noise:.1} %")
+    format!("{mode}: {hosts}{ranks}, {lengths}{measured}{none}; pairs scatter by {noise:.1} %")
 }
 
 /// Who, how much, from where on.
@@ -143,11 +153,19 @@ pub fn sentence(finding: &Finding) -> String {
                 "{who}: takes {ratio} times as long when it sends and receives at once (up to {extra} more), {lengths}"
             )
         }
-        Symptom::Silent if finding.kind == Kind::Node && finding.direction == Direction::Both => {
+        Symptom::Silent
+            if finding.kind == Kind::Node
+                && finding.direction == Direction::Both
+                && finding.cells.slow == finding.cells.of =>
+        {
             format!("{who} exchanges nothing with any other host, {lengths}")
         }
         Symptom::Silent if finding.cells.of == 0 && finding.kind == Kind::Rank => format!("{who} answers nobody"),
-        Symptom::Silent => format!("{who}: no exchange succeeds, {lengths}"),
+        Symptom::Silent if finding.cells.slow == finding.cells.of => format!("{who}: no exchange succeeds, {lengths}"),
+        Symptom::Silent => {
+            let (failed, all) = (finding.cells.slow, finding.cells.of);
+            format!("{who}: hardly any exchange succeeds ({failed} of {all} cells fail), {lengths}")
+        }
         Symptom::Lossy => format!("{who}: {} of its cells fail or time out, elsewhere {}, {lengths}", own, elsewhere),
         Symptom::Damaged => {
             format!("{who}: payloads arrive damaged in {} of its cells, elsewhere in {}, {lengths}", own, elsewhere)
@@ -231,6 +249,13 @@ fn who(finding: &Finding) -> String {
         }
         (Kind::Link, [from, to], _) => {
             format!("the link from {from} to {to}{}", if is_plain { " carries messages" } else { "" })
+        }
+        (Kind::Cable, [from, to], _) => {
+            let ends = match finding.direction {
+                Direction::Both => format!("between {from} and {to}"),
+                _ => format!("from {from} to {to}"),
+            };
+            format!("the cable {ends} on the torus{}", if is_plain { " carries messages" } else { "" })
         }
         (Kind::Group, hosts, _) => {
             format!(
@@ -354,6 +379,7 @@ pub(super) fn usual_check(kind: Kind, symptom: Symptom, direction: Direction) ->
         (Kind::Routes | Kind::Gate, _) => {
             "error counters, speed and width of each cable between these hosts' switch and the next ones: one of several"
         }
+        (Kind::Cable, _) => "error counters, speed and width of this cable, at both of its ends",
         (Kind::Link, Symptom::Latency) => "the route between the two: a detour, one port or one inter-switch cable",
         (Kind::Link, _) => "error counters along the route between the two: one port or one inter-switch cable",
         (Kind::Rank, _) => {
@@ -450,6 +476,10 @@ fn ruled_out(finding: &Finding) -> Vec<&'static str> {
             vec!["Not single ranks: the same local rank of nearly all these hosts is slow, the others are not."]
         }
         Kind::Gate => vec!["Not either group: toward all others both are as fast as their peers."],
+        Kind::Cable => vec![
+            "Not its ends: their other pairs, whose routes take other cables, are fast.",
+            "Not this pair alone: others are slow that it brings nearer to each other, and so cross it on a shortest route.",
+        ],
         Kind::Fabric => vec![],
     };
     if finding.direction != Direction::Both && finding.symptom == Symptom::Latency {
@@ -459,175 +489,6 @@ fn ruled_out(finding: &Finding) -> Vec<&'static str> {
         );
     }
     lines
-}
-
-/// The document `network_test.diagnosis/1`.
-#[derive(Serialize)]
-pub struct Document {
-    schema: &'static str,
-    verdict: &'static str,
-    confidence: f64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    invalid: Vec<String>,
-    run: Option<RunDocument>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    further_runs: Vec<RunDocument>,
-    groups: Vec<Vec<String>>,
-    findings: Vec<FindingDocument>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    remarks: Vec<RemarkDocument>,
-}
-
-#[derive(Serialize)]
-struct RemarkDocument {
-    kind: &'static str,
-    hosts: Vec<String>,
-    explanation: String,
-}
-
-#[derive(Serialize)]
-struct RunDocument {
-    mode: String,
-    hosts: usize,
-    ranks: usize,
-    lengths: usize,
-    statistic: &'static str,
-    noise: f64,
-    measured: f64,
-}
-
-#[derive(Serialize)]
-struct FindingDocument {
-    id: String,
-    kind: &'static str,
-    hosts: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rank: Option<usize>,
-    direction: &'static str,
-    symptom: &'static str,
-    modes: Vec<String>,
-    lengths: [u64; 2],
-    ratio: f64,
-    extra_seconds: f64,
-    confidence: f64,
-    cells: Cells,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    elsewhere: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    share: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retest: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waited: Option<WaitedDocument>,
-    explanation: String,
-    next_check: &'static str,
-    curve: Vec<CurveDocument>,
-}
-
-#[derive(Serialize)]
-struct WaitedDocument {
-    ranks: usize,
-    file: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct Cells {
-    slow: usize,
-    of: usize,
-}
-
-impl From<Agreement> for Cells {
-    fn from(Agreement { slow, of }: Agreement) -> Self {
-        Self { slow, of }
-    }
-}
-
-#[derive(Serialize)]
-pub(super) struct CurveDocument {
-    length: u64,
-    ratio: f64,
-    usual_seconds: f64,
-    extra_seconds: f64,
-}
-
-/// A number as precise as any measurement: curves are long.
-fn six_digits(number: f64) -> f64 {
-    format!("{number:.5e}").parse().unwrap_or(number)
-}
-
-impl From<&AtLength> for CurveDocument {
-    fn from(at: &AtLength) -> Self {
-        let AtLength { length, ratio, usual_seconds, extra_seconds, .. } = *at;
-        let [ratio, usual_seconds, extra_seconds] = [ratio, usual_seconds, extra_seconds].map(six_digits);
-        Self { length: length.0, ratio, usual_seconds, extra_seconds }
-    }
-}
-
-impl From<&Judged> for RunDocument {
-    fn from(run: &Judged) -> Self {
-        Self {
-            mode: run.mode.to_string(),
-            hosts: run.hosts,
-            ranks: run.ranks,
-            lengths: run.lengths.len(),
-            statistic: "median",
-            noise: run.noise,
-            measured: run.measured,
-        }
-    }
-}
-
-/// For programs.
-pub fn document(diagnosis: &Diagnosis) -> Document {
-    let groups = diagnosis.group.iter().max().map_or(0, |last| last + 1);
-    let members = |group| {
-        let hosts = diagnosis.hosts.iter().zip(&diagnosis.group);
-        hosts.filter(|(_, own)| **own == group).map(|(name, _)| name.clone()).collect()
-    };
-    let finding = |(number, finding): (usize, &Finding)| FindingDocument {
-        id: id(number),
-        kind: finding.kind.name(),
-        hosts: finding.hosts.clone(),
-        rank: finding.rank,
-        direction: finding.direction.name(),
-        symptom: finding.symptom.name(),
-        modes: finding.modes.iter().map(ToString::to_string).collect(),
-        lengths: [finding.lengths.0.0, finding.lengths.1.0],
-        ratio: finding.ratio,
-        extra_seconds: finding.extra_seconds,
-        confidence: finding.confidence,
-        cells: finding.cells.into(),
-        elsewhere: finding.elsewhere,
-        share: finding.share,
-        retest: finding.retest.map(RetestVerdict::name),
-        waited: finding
-            .waited
-            .as_ref()
-            .map(|Waited { ranks, file }| WaitedDocument { ranks: *ranks, file: file.clone() }),
-        explanation: format!("{}; {}", sentence(finding), support(finding)),
-        next_check: next_check(finding),
-        curve: finding.curve.iter().map(CurveDocument::from).collect(),
-    };
-    let remark = |remark: &Remark| {
-        let (kind, hosts) = match remark {
-            Remark::Load(finding) => ("load", &finding.hosts),
-            Remark::Again(found) => ("again", &found[0].hosts),
-            Remark::Kinds { hosts, .. } => ("kinds", hosts),
-        };
-        RemarkDocument { kind, hosts: hosts.clone(), explanation: remark_text(remark) }
-    };
-    let mut runs = diagnosis.runs.iter().map(RunDocument::from);
-    Document {
-        schema: SCHEMA,
-        verdict: diagnosis.verdict(),
-        confidence: diagnosis.confidence,
-        invalid: reasons(&diagnosis.invalid),
-        run: runs.next(),
-        further_runs: runs.collect(),
-        groups: (0..groups).map(members).collect(),
-        findings: diagnosis.findings.iter().enumerate().map(finding).collect(),
-        remarks: diagnosis.remarks.iter().map(remark).collect(),
-    }
 }
 
 #[cfg(test)]

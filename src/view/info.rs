@@ -13,8 +13,8 @@ use crate::{
         distribution::{Distribution, LEVELS},
         tally::Tally,
     },
-    record::{Header, MERGED, MIXED, State, Statistic},
-    units::{Bytes, Hosts, hostlist, shown},
+    record::{Header, MERGED, MIXED, Moments, State, Statistic},
+    units::{Bytes, Hosts, Seconds, hostlist, shown, utc},
 };
 
 /// What is said about a run.
@@ -28,6 +28,10 @@ pub struct Info<'a> {
     pub statistics: &'a [Statistic],
     /// What is unusual about its files.
     pub notices: &'a [String],
+    /// When the first and the last of them were measured.
+    pub moments: Option<Moments>,
+    /// The time of the shortest length at the end over that at the beginning.
+    pub drift: Option<f64>,
     /// What became of the cells of all lengths.
     pub tally: &'a Tally,
     /// The statistic of `table`.
@@ -76,6 +80,15 @@ impl Info<'_> {
             lines.push(("merged", format!("of {count} {}, created {}", runs(count), times.replace(' ', ", "))));
         }
         lines.extend(known("created", &provenance.created));
+        if let Some(Moments { begin, end }) = self.moments {
+            lines.push(("measured", format!("{} to {}, {} in all", utc(begin), utc(end), Seconds(end - begin))));
+        }
+        if let Some(drift) = self.drift {
+            lines.push((
+                "drift",
+                format!("at the end the shortest length took {drift:.3} times as long as at the beginning"),
+            ));
+        }
         lines.extend(known("command", &provenance.command));
         lines.extend(known("program", &provenance.program_version));
         lines.extend(known("mpi", &provenance.mpi_library));
@@ -91,8 +104,8 @@ impl Info<'_> {
         let state = if finished == planned { "complete" } else { "unfinished" };
         let span = match self.lengths {
             [] => String::new(),
-            [only] => format!(" ({} bytes)", only.0),
-            [first, .., last] => format!(" ({} to {} bytes)", first.0, last.0),
+            [only] => format!(" ({only} bytes)"),
+            [first, .., last] => format!(" ({first} to {last} bytes)"),
         };
         format!("{finished} of {planned} lengths: {state}{span}")
     }
@@ -144,8 +157,21 @@ impl Info<'_> {
             lengths: self.lengths.iter().map(|length| length.0).collect(),
             lengths_planned: planned.iter().map(|length| length.0).collect(),
             statistics: self.statistics.iter().map(|statistic| statistic.name()).collect(),
+            begin: self.moments.map(|moments| moments.begin),
+            end: self.moments.map(|moments| moments.end),
+            drift: self.drift,
             cells: CellsDocument::of(self.tally),
-            plan: plan.clone(),
+            plan: plan
+                .iter()
+                .map(|(name, text)| {
+                    let item = match (self.header.number(name), text.parse()) {
+                        (Some(number), _) => PlanItem::Number(number),
+                        (None, Ok(flag)) => PlanItem::Flag(flag),
+                        _ => PlanItem::Text(text.clone()),
+                    };
+                    (name.clone(), item)
+                })
+                .collect(),
             provenance: provenance.entries().into_iter().map(|(name, text)| (name, known(text))).collect(),
             notices: self.notices.to_vec(),
             table: TableDocument {
@@ -212,7 +238,7 @@ fn cells(tally: &Tally) -> String {
 
 /// Numbers of cells of all lengths, without the diagonal.
 #[derive(Serialize)]
-struct CellsDocument {
+pub(super) struct CellsDocument {
     measured: u64,
     exchange_failed: u64,
     timed_out: u64,
@@ -221,7 +247,7 @@ struct CellsDocument {
 }
 
 impl CellsDocument {
-    fn of(tally: &Tally) -> Self {
+    pub(super) fn of(tally: &Tally) -> Self {
         Self {
             measured: tally.measured(),
             exchange_failed: tally.of_state(State::Failed),
@@ -230,6 +256,15 @@ impl CellsDocument {
             not_scheduled: tally.left_out(),
         }
     }
+}
+
+/// An item of the plan.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PlanItem {
+    Flag(bool),
+    Number(u64),
+    Text(String),
 }
 
 #[derive(Serialize)]
@@ -249,8 +284,13 @@ struct Document {
     /// Bytes.
     lengths_planned: Vec<u64>,
     statistics: Vec<&'static str>,
+    /// Seconds since 1970-01-01 00:00:00 UTC.
+    begin: Option<f64>,
+    end: Option<f64>,
+    /// The time of the shortest length at the end over that at the beginning.
+    drift: Option<f64>,
     cells: CellsDocument,
-    plan: BTreeMap<String, String>,
+    plan: BTreeMap<String, PlanItem>,
     provenance: BTreeMap<&'static str, Option<String>>,
     notices: Vec<String>,
     table: TableDocument,

@@ -5,15 +5,18 @@
 
 pub mod advice;
 pub mod bars;
+pub mod cells;
 mod colour;
 pub mod comparison;
 pub mod diagnosis;
 pub mod heatmap;
 pub mod info;
+pub mod merge;
 pub mod model;
 mod names;
 pub mod operations;
 pub mod plot;
+pub mod prometheus;
 pub mod regions;
 pub mod report;
 mod scale;

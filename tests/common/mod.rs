@@ -4,6 +4,7 @@
 
 pub mod launcher;
 pub mod launchers;
+pub mod mutation;
 pub mod readme;
 pub mod simgrid;
 pub mod slurm;

@@ -49,7 +49,7 @@ const STARTED: &str = "timeout, which comes with coreutils, can be started";
 
 /// Where the script leaves what it builds. It is asked once: simulations that begin together wait for one build, which
 /// counts for none of them.
-fn programs() -> &'static Path {
+pub fn programs() -> &'static Path {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
     PROGRAMS.get_or_init(|| {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/simgrid/run");

@@ -1,6 +1,7 @@
 //! A real Slurm on virtual hosts: `scripts/slurm/lab`, one at a time, taken down when the test ends.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -25,13 +26,25 @@ pub struct Lab {
 impl Lab {
     /// With nodes n0, n1, and so on.
     pub fn up(nodes: usize) -> Self {
+        let lab = Self::new();
+        let output = lab.lab().args(["up", "-n", &nodes.to_string()]).output().expect("timeout can be started");
+        assert!(output.status.success(), "{output:?}");
+        lab
+    }
+
+    /// One that is not up yet.
+    pub fn new() -> Self {
         let turn = ONE_LAB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let lab = Self { folder: tempfile::tempdir().expect("a temporary folder can be made"), _turn: turn };
         // Others than the owner have to reach the sockets in it.
         fs::set_permissions(lab.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let output = lab.lab().args(["up", "-n", &nodes.to_string()]).output().expect("timeout can be started");
-        assert!(output.status.success(), "{output:?}");
         lab
+    }
+
+    /// Where its scripts look for it.
+    pub fn environment(&self) -> [(&'static str, OsString); 3] {
+        let hosts = self.folder.path().join("hosts");
+        [("SLURM_LAB_RUN", self.state().into()), ("VC_NAME", "labtest".into()), ("VC_RUN", hosts.into())]
     }
 
     /// Where its state is.
@@ -47,10 +60,7 @@ impl Lab {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", "120"]);
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name));
-        command
-            .env("SLURM_LAB_RUN", self.state())
-            .env("VC_NAME", "labtest")
-            .env("VC_RUN", self.folder.path().join("hosts"));
+        command.envs(self.environment());
         command
     }
 

@@ -198,6 +198,20 @@ fn runs_that_share_hardly_a_host_are_compared_by_class() {
 }
 
 #[test]
+fn a_run_that_lost_most_hosts_is_no_good_news() {
+    let base = day(&small(), 1, None);
+    let first_six = |run: MemoryRun| part(&run, &ranks_of(&run, 0..6));
+    let few = first_six(day(&small(), 2, None));
+    let slow = first_six(day(&small(), 2, Some(Planted::Node(3, Direction::Both, 1.5))));
+    let place = Place::with(&[("base", &base), ("few", &few), ("slow", &slow)]);
+    let text = place.compare(&["base", "few"]).ends(exit::UNJUDGED);
+    assert!(text.starts_with("INCOMPARABLE: 6 hosts are in both runs; 10 hosts are lost"), "{text}");
+    assert!(text.contains("RESULT verdict=incomparable findings=0 hosts=6"), "{text}");
+    assert!(place.compare(&["base", "slow"]).ends(exit::FINDINGS).starts_with("REGRESSION: node004"));
+    assert!(place.compare(&["few", "base"]).ends(exit::SUCCESS).starts_with("UNCHANGED"));
+}
+
+#[test]
 fn a_host_that_was_plugged_in_elsewhere_is_told_as_moved() {
     let mut machine = small();
     let base = day(&machine, 1, None);
@@ -232,6 +246,28 @@ fn a_pair_that_worked_before_and_fails_is_a_regression() {
     let place = Place::with(&[("base", &cut), ("new", &cut)]);
     let text = place.compare(&["base", "new"]).ends(exit::SUCCESS);
     assert!(text.starts_with("UNCHANGED"), "{text}");
+}
+
+#[test]
+fn payloads_that_arrive_damaged_now_are_a_regression() {
+    let (base, new) = (day(&small(), 1, None), day(&small(), 2, None));
+    let mut damaged = MemoryRun::with_statistics(new.header().clone(), new.statistics().to_vec());
+    for (index, length) in new.lengths().iter().enumerate() {
+        let mut cells = new.cells(index).to_vec();
+        for place in [2 * new.ranks() + 5, 2 * new.ranks() + 6] {
+            cells[place].state = State::Damaged;
+        }
+        damaged.push(*length, cells);
+    }
+    let place = Place::with(&[("base", &base), ("new", &damaged)]);
+    let text = place.compare(&["base", "new"]).ends(exit::FINDINGS);
+    assert!(text.starts_with("REGRESSION: payloads of 2 pairs of hosts arrive damaged that did not before"), "{text}");
+    let last = text.lines().last().unwrap();
+    assert_eq!(last, "RESULT verdict=regression findings=0 hosts=16 failed_pairs=0 damaged_pairs=2 lost_hosts=0");
+    let document = place.compare(&["base", "new", "--format", "json"]).document(exit::FINDINGS);
+    assert_eq!((&document["verdict"], &document["damaged_pairs"]), (&"regression".into(), &2.into()));
+    let place = Place::with(&[("base", &damaged), ("new", &damaged)]);
+    assert!(place.compare(&["base", "new"]).ends(exit::SUCCESS).starts_with("UNCHANGED"));
 }
 
 #[test]

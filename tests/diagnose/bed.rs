@@ -47,6 +47,11 @@ pub fn run(machine: &Machine) -> MemoryRun {
     run_of(machine, &config(), Mode::OneToOne)
 }
 
+/// The same with pairs that are measured again: without, a slow link is no finding.
+pub fn run_with_retests(machine: &Machine) -> MemoryRun {
+    run_of(machine, &Config { retest: 4, ..config() }, Mode::OneToOne)
+}
+
 /// Hosts on leaf switches, with the ranks in another order than the names: host `n` of the machine is the `7 n`th name.
 pub fn shuffled(hosts: usize, leaves: usize) -> Machine {
     let mut machine = Machine::leaf_spine(hosts, leaves, 1);

@@ -2,7 +2,7 @@
 //! planted faults are found in the same ones. `--nocapture` prints the counts.
 
 use netmatrix::{
-    analysis::diagnose::{Diagnosis, Direction, Kind, Options, diagnose},
+    analysis::diagnose::{Diagnosis, Direction, Kind, Options, Remark, diagnose},
     record::MemoryRun,
 };
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
@@ -74,7 +74,12 @@ fn missed(
         let machine = drawn(&mut rng, &[16, 24, 32], leaves);
         let planted = plant(&machine, &mut rng);
         let diagnosis = judged(&machine.measure(&mut rng, Some(&planted)));
-        let is_it = diagnosis.findings.first().is_some_and(|found| {
+        // Links that were not measured again are a remark.
+        let again = diagnosis.remarks.iter().find_map(|remark| match remark {
+            Remark::Again(found) => found.first(),
+            _ => None,
+        });
+        let is_it = diagnosis.findings.first().or(again).is_some_and(|found| {
             let hosts = found.hosts.iter().map(|name| machine.names.iter().position(|own| own == name).unwrap());
             let mut hosts: Vec<usize> = hosts.collect();
             hosts.sort_unstable();

@@ -11,7 +11,7 @@ use netmatrix::{
 };
 
 use crate::{
-    bed::{Place, number, run, shuffled},
+    bed::{Place, number, run, run_with_retests, shuffled},
     golden,
 };
 
@@ -80,7 +80,7 @@ fn everything_fits_into_an_e_mail() {
     for fault in faults {
         let ranks = if matches!(fault, Fault::Rank { .. }) { 2 } else { 1 };
         let leaves = if matches!(fault, Fault::Leaf { .. }) { 4 } else { 1 };
-        let (text, _) = text(&run(&long(Machine::leaf_spine(16, leaves, ranks).with(fault))));
+        let (text, _) = text(&run_with_retests(&long(Machine::leaf_spine(16, leaves, ranks).with(fault))));
         assert!(text.contains("check: "), "{text}");
     }
 }

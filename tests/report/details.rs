@@ -111,6 +111,22 @@ fn a_link_without_a_part_shows_the_whole() {
 }
 
 #[test]
+fn a_table_that_is_downloaded_has_no_formulas() {
+    let folder = Folder::new();
+    let mut machine = netmatrix::measure::synthetic::Machine::leaf_spine(4, 1, 1);
+    machine.hosts = netmatrix::units::Hosts::new(["=1+1", "-x", "n3", "'n4"]);
+    let prefix = folder.store("odd", &measured(&machine, &[64], 5));
+    let reader = Reader::open(&folder.report("odd", &[&prefix], &[]));
+    let downloads = folder.path("downloads");
+    fs::create_dir(&downloads).unwrap();
+    reader.browser.chromium("Browser.setDownloadBehavior", &json!({"behavior": "allow", "downloadPath": downloads}));
+    let table = reader.download("[data-table=matrix]", &downloads.join("odd_one_to_one_median_64.csv"));
+    let table = String::from_utf8(table).unwrap();
+    assert!(table.contains("64,0,1,'=1+1,'-x,") && table.contains("64,2,3,n3,''n4,"), "{table}");
+    reader.expect_no_complaints();
+}
+
+#[test]
 fn every_figure_is_a_file_and_tells_its_values() {
     let folder = Folder::new();
     let (before, after) = (folder.store("before", &measured(&healthy(), &LENGTHS, 20)), folder.faults());

@@ -17,7 +17,10 @@ use netmatrix::{
     stats::Summary,
     store,
     units::Bytes,
-    view::report::{Page, Section},
+    view::{
+        model::fit::Fit,
+        report::{Page, Section},
+    },
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -58,7 +61,7 @@ impl Folder {
 
     /// A page of a [`Large`] run, which no file has to hold.
     pub fn large(&self, ranks: usize, lengths: u64, statistics: &[Statistic]) -> PathBuf {
-        let run = Large::new(ranks, lengths);
+        let (run, models) = (Large::new(ranks, lengths), Fit::default());
         let section = Section {
             name: "large".into(),
             run: &run,
@@ -69,6 +72,7 @@ impl Folder {
             groups: &[],
             is_inferred: false,
             base: None,
+            models: &models,
             is_base: false,
         };
         let path = self.path(&format!("large{ranks}.html"));

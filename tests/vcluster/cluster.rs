@@ -139,15 +139,24 @@ impl Cluster {
 
     /// Everything on this machine that carries the name of this cluster.
     pub fn traces(&self) -> Vec<String> {
-        let output = |command: &str, arguments: &[&str]| {
-            let output = Command::new(command).args(arguments).output().unwrap();
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        };
-        let all = output("ip", &["netns", "list"]) + &output("ps", &["-eo", "args="]) + &output("ip", &["link"]);
-        let mut traces: Vec<String> = all.lines().filter(|line| line.contains(&self.name)).map(str::to_owned).collect();
+        let mut traces = self.of_output("ps", &["-eo", "args="]);
+        traces.extend(self.lasting_traces());
+        traces
+    }
+
+    /// Those that do not end with a process.
+    pub fn lasting_traces(&self) -> Vec<String> {
+        let mut traces = self.of_output("ip", &["netns", "list"]);
+        traces.extend(self.of_output("ip", &["link"]));
         let state = self.folder.path().join("state").join(&self.name);
         traces.extend(state.exists().then(|| state.display().to_string()));
         traces
+    }
+
+    /// The lines of what a command prints that name this cluster.
+    fn of_output(&self, command: &str, arguments: &[&str]) -> Vec<String> {
+        let output = Command::new(command).args(arguments).output().unwrap().stdout;
+        String::from_utf8_lossy(&output).lines().filter(|line| line.contains(&self.name)).map(str::to_owned).collect()
     }
 
     #[track_caller]

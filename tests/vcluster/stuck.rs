@@ -189,6 +189,7 @@ fn a_host_that_is_lost_in_any_mode_is_named_and_everything_else_ends_and_goes_on
         case(Loss::Crash, 4, &disjoint, 1),
         case(Loss::Unplug, 4, "-t one_to_one --schedule disjoint --lengths 1K -n 3000000", 0),
         case(Loss::Unplug, 8, &all, 1),
+        case(Loss::Unplug, 8, "-t bcast -b 1K -e 4K -s 1K -n 100", 1),
     ];
     for (number, case) in cases.iter().enumerate() {
         let (name, start) = (format!("w{number}"), Instant::now());

@@ -9,7 +9,7 @@ use netmatrix::{
     plan::{Pair, Plan, Round},
     record::{Cell, Header, MemoryRun, Provenance, State, Statistic},
     stats,
-    units::{Bytes, Rank},
+    units::{Bytes, Rank, Seconds},
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -86,7 +86,8 @@ pub fn run(
         samples: Vec::new(),
         known,
     };
-    let header = Header::of(plan, Provenance::default());
+    let clock_step = if noise.tick > 0.0 { Seconds(noise.tick).to_string() } else { String::new() };
+    let header = Header::of(plan, Provenance { clock_step, ..Provenance::default() });
     let mut run = MemoryRun::with_statistics(header, Statistic::OF_TIMES.to_vec());
     measure(plan, &mut cluster, Some(&mut run), 0, &StopRequest::default(), &mut |_| {})?;
     let mut known = cluster.known;

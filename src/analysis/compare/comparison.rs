@@ -57,14 +57,10 @@ impl Pairs {
 /// Who or what changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A host.
-    Host,
+    /// A place of the machine.
+    Place(Kind),
     /// A host of which no exchange succeeds any more.
     Silent,
-    /// The path between two hosts.
-    Link,
-    /// Several hosts' common way to all others.
-    Group,
     /// Many pairs alike.
     Pairs(Pairs),
 }
@@ -73,9 +69,8 @@ impl Subject {
     /// In the words of the diagnosis of one run.
     pub fn kind(self) -> Kind {
         match self {
-            Self::Host | Self::Silent => Kind::Node,
-            Self::Link => Kind::Link,
-            Self::Group => Kind::Group,
+            Self::Place(kind) => kind,
+            Self::Silent => Kind::Node,
             Self::Pairs(_) => Kind::Fabric,
         }
     }
@@ -86,7 +81,8 @@ impl Subject {
 pub struct Change {
     /// Who or what.
     pub subject: Subject,
-    /// Names: one host; source and destination; members of a group; none for many pairs alike.
+    /// Names: one host; source and destination; members of a group; of both groups of a way between two; none for many
+    /// pairs alike.
     pub hosts: Vec<String>,
     /// Which way.
     pub direction: Direction,
@@ -106,6 +102,8 @@ pub struct Change {
     /// Ordered pairs of hosts that changed by at least half as much, of all that are meant; hosts for pairs inside
     /// hosts.
     pub cells: Agreement,
+    /// Of what changed with some partners or on some routes only: the share of them.
+    pub share: Option<f64>,
     /// At every length: the usual time is that of the base run. Empty for a host that is silent.
     pub curve: Vec<AtLength>,
 }
@@ -147,7 +145,8 @@ pub enum Verdict {
     Regression,
     /// Something became faster, nothing slower.
     Improvement,
-    /// Too few hosts or pairs are in both runs.
+    /// Too few hosts or pairs are in both runs, or most hosts of the base run are not in the new one and nothing became
+    /// slower.
     Incomparable,
 }
 
@@ -178,6 +177,8 @@ pub struct Comparison {
     pub shared: Vec<String>,
     /// Ordered pairs of hosts of which an exchange fails in the new run, and none failed in the base run.
     pub failed_pairs: usize,
+    /// Ordered pairs of hosts of which payloads arrive damaged at a length at which none did in the base run.
+    pub damaged_pairs: usize,
     /// Hosts of the new run only.
     pub new_hosts: Vec<String>,
     /// Hosts of the base run only.

@@ -35,16 +35,23 @@ impl Difference {
         Ok(Self { base, new, change })
     }
 
-    /// Pairs that are in both runs, at the length that has most: of the middle host, and of the host that has fewest
-    /// but any.
-    pub fn pairs(&self) -> (f64, usize) {
-        let of_length = |square: &Square| {
-            let pairs: Vec<usize> = (0..square.side()).map(|host| square.present(host)).collect();
-            let least = pairs.iter().copied().filter(|pairs| *pairs > 0).min().unwrap_or(0);
-            (median(&mut pairs.iter().map(|pairs| *pairs as f64).collect::<Vec<_>>()), least)
-        };
-        let lengths = self.change.mean.iter().map(of_length);
-        lengths.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
+    /// What both runs say together: the base run, and half of the difference where both have a pair.
+    pub fn both(&self) -> Folded {
+        let mut both = self.base.clone();
+        for (own, change) in both.mean.iter_mut().zip(&self.change.mean) {
+            own.rows_mut().enumerate().for_each(|(i, row)| {
+                let halves = change.row(i).iter().map(|change| change / 2.0);
+                row.iter_mut().zip(halves).filter(|(_, half)| !half.is_nan()).for_each(|(value, half)| *value += half);
+            });
+        }
+        both
+    }
+
+    /// Pairs of the middle host that are in both runs, at the length that has most.
+    pub fn pairs(&self) -> f64 {
+        let of_length =
+            |square: &Square| median(&mut square.cells().iter().map(|pairs| *pairs as f64).collect::<Vec<_>>());
+        self.change.mean.iter().map(of_length).fold(0.0, f64::max)
     }
 
     /// Hosts that have pairs in the base run and none in the new one.
@@ -80,36 +87,49 @@ pub(super) fn has_failed(run: &dyn Run, host: usize) -> Result<bool, BoxError> {
     Ok(false)
 }
 
-/// Ordered pairs of hosts of which an exchange failed, `[host * hosts + host]` by the run's numbers, at one length.
-fn failed_pairs(run: &dyn Run, length: usize) -> Result<Vec<bool>, BoxError> {
+/// What an ordered pair of hosts may suffer from, whatever time it takes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Losses<T> {
+    /// Exchanges fail.
+    pub failed: T,
+    /// Payloads arrive damaged.
+    pub damaged: T,
+}
+
+/// What ordered pairs of hosts suffer from, `[host * hosts + host]` by the run's numbers, at one length.
+fn losses(run: &dyn Run, length: usize) -> Result<Vec<Losses<bool>>, BoxError> {
     let (hosts, ranks) = (&run.header().hosts, run.ranks());
     let mut states = vec![State::Measured; ranks];
-    let mut failed = vec![false; hosts.count() * hosts.count()];
+    let mut losses = vec![Losses::default(); hosts.count() * hosts.count()];
     for row in 0..ranks {
         run.read_states(length, row..row + 1, &mut states)?;
         for (column, state) in states.iter().enumerate() {
             let pair = hosts.host_of(row) * hosts.count() + hosts.host_of(column);
-            failed[pair] |= matches!(state, State::Failed | State::TimedOut);
+            losses[pair].failed |= matches!(state, State::Failed | State::TimedOut);
+            losses[pair].damaged |= *state == State::Damaged;
         }
     }
-    Ok(failed)
+    Ok(losses)
 }
 
-/// Number of ordered pairs of hosts of which an exchange fails in the new run at a length at which none failed in the
+/// Numbers of ordered pairs of hosts that suffer from something in the new run at a length at which they did not in the
 /// base run.
-pub(super) fn newly_failed(base: &dyn Run, new: &dyn Run, joined: &Joined) -> Result<usize, BoxError> {
+pub(super) fn new_losses(base: &dyn Run, new: &dyn Run, joined: &Joined) -> Result<Losses<usize>, BoxError> {
     let shared = joined.shared.len();
-    let mut fails = vec![false; shared * shared];
+    let mut found = vec![Losses::default(); shared * shared];
     for length in &joined.lengths {
-        let (before, now) = (failed_pairs(base, length.index.0)?, failed_pairs(new, length.index.1)?);
+        let (before, now) = (losses(base, length.index.0)?, losses(new, length.index.1)?);
         let (of_base, of_new) = (base.header().hosts.count(), new.header().hosts.count());
-        for (pair, fails) in fails.iter_mut().enumerate() {
+        for (pair, found) in found.iter_mut().enumerate() {
             let (i, j) = (pair / shared, pair % shared);
-            let failed_before = before[joined.in_base[i] * of_base + joined.in_base[j]];
-            *fails |= now[joined.in_new[i] * of_new + joined.in_new[j]] && !failed_before;
+            let before = before[joined.in_base[i] * of_base + joined.in_base[j]];
+            let now = now[joined.in_new[i] * of_new + joined.in_new[j]];
+            found.failed |= now.failed && !before.failed;
+            found.damaged |= now.damaged && !before.damaged;
         }
     }
-    Ok(fails.into_iter().filter(|fails| *fails).count())
+    let count = |is_lost: fn(&Losses<bool>) -> bool| found.iter().filter(|pair| is_lost(pair)).count();
+    Ok(Losses { failed: count(|pair| pair.failed), damaged: count(|pair| pair.damaged) })
 }
 
 /// Some hosts and some lengths of a run, by number, in this order.
@@ -136,8 +156,8 @@ fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
 }
 
 fn subtract(base: &Folded, new: &Folded) -> Folded {
-    let mut change =
-        Folded { names: base.names.clone(), lengths: base.lengths.clone(), level: base.level.clone(), ..new.clone() };
+    let apart = base.apart + new.apart;
+    let mut change = Folded { lengths: base.lengths.clone(), level: base.level.clone(), apart, ..new.clone() };
     for length in 0..base.lengths.len() {
         let (mean, half) = (&mut change.mean[length], &mut change.half[length]);
         mean.subtract(&base.mean[length]);
@@ -156,17 +176,26 @@ fn subtract(base: &Folded, new: &Folded) -> Folded {
 }
 
 /// Adds a number to every value.
-pub(super) fn add(square: &mut Square, number: f64) {
+fn add(square: &mut Square, number: f64) {
     square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value += number as f32));
 }
 
 /// The same change seen from the other side: what became faster is slow in it.
-pub(super) fn negated(change: &Folded, level: &[f64]) -> Folded {
-    let mut other = Folded { level: level.to_vec(), ..change.clone() };
+pub(super) fn negated(change: &Folded) -> Folded {
+    let mut other = change.clone();
     for square in other.mean.iter_mut().chain(&mut other.half) {
         square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value = -*value));
     }
     other
+}
+
+/// Leaves out pairs, both ways: they are missing afterwards.
+pub(super) fn leave_out(change: &mut Folded, is_meant: impl Fn(usize, usize) -> bool + Sync) {
+    for square in change.mean.iter_mut().chain(&mut change.half) {
+        square.rows_mut().enumerate().for_each(|(i, row)| {
+            row.iter_mut().enumerate().filter(|(j, _)| is_meant(i, *j)).for_each(|(_, value)| *value = f32::NAN);
+        });
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +228,7 @@ mod tests {
             mean: vec![mean],
             half: vec![half],
             one_way: vec![vec![]],
+            apart: 0.0,
         }
     }
 
@@ -212,8 +242,11 @@ mod tests {
         let change = subtract(&base, &new);
         assert!((change.from_to(0, 0, 1) - 1.5f64.ln()).abs() < 1e-6);
         assert!(change.from_to(0, 1, 0).abs() < 1e-6 && change.from_to(0, 2, 1).abs() < 1e-6);
-        let other = negated(&change, &new.level);
+        let mut other = negated(&change);
         assert!((other.from_to(0, 0, 1) + 1.5f64.ln()).abs() < 1e-6);
+        leave_out(&mut other, |i, j| i == 2 || j == 2);
+        assert!((0..2).all(|i| other.mean[0].at(i, 2).is_nan() && other.half[0].at(2, i).is_nan()));
+        assert!(other.mean[0].at(0, 1).is_finite());
     }
 
     #[test]

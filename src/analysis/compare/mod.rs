@@ -2,19 +2,20 @@
 //!
 //! In: two runs of one mode. Out: a [`Comparison`]: hosts, groups, pairs and the whole fabric that became slower or
 //! faster, hosts that came, went or moved. Hosts are joined by name, whatever their ranks; lengths by size. What a run
-//! is slow in on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is taken apart,
-//! in the way in which [`super::diagnose`] takes a run apart. What all pairs share comes first (`shifts`), then hosts
-//! and pairs.
+//! is slow in on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is judged, by the
+//! model that judges a run (`places`), with the distances that both runs show. What became faster is what is slow in the
+//! negated difference. What crosses no place that changed says what all pairs share (`shifts`).
 //!
 //! A change counts if it exceeds the threshold and the noise: with the probability `confidence`, two runs of a healthy
-//! machine differ in nothing.
+//! machine differ in nothing. The error is divided evenly among what became slower, what became faster, what pairs of hosts
+//! share and what pairs inside hosts share.
 
 mod changes;
 mod classes;
 mod comparison;
 mod difference;
-mod few;
 mod join;
+mod links;
 mod moved;
 mod shifts;
 
@@ -24,17 +25,15 @@ pub use join::JoinedLength;
 
 use crate::{
     analysis::diagnose::{
-        Direction, Kind,
-        accuse::{self, Floors},
-        evidence,
+        Kind, by_weight, evidence,
         folded::Folded,
-        judgement::Judgement,
-        model::Fit,
+        places::{self, Asked, Distances, Least, Suspect},
     },
+    plan::Schedule,
     record::{BoxError, Run},
     units::counted,
 };
-use changes::{Describer, Found};
+use changes::{Common, Describer};
 use classes::InsideHosts;
 use difference::Difference;
 use join::{Joined, count_of_hosts};
@@ -54,6 +53,12 @@ pub enum CompareError {
 /// Hosts from which on single ones can be told apart.
 const LEAST_HOSTS: usize = 4;
 
+/// Fewest pairs of a host whose middle says something: of two, it follows either.
+const LEAST_PAIRS: f64 = 3.0;
+
+/// What became slower and what became faster, what pairs of hosts and what pairs inside hosts have in common.
+const PARTS: f64 = 4.0;
+
 /// Compares two runs; fails where they measured different things.
 pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comparison, CompareError> {
     let mut joined = Joined::of(base, new)?;
@@ -72,8 +77,7 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
         _ => Some(Difference::of(base, new, settings.statistic, &joined)?),
     };
     let difference = difference.filter(|difference| {
-        let (usual, _) = difference.pairs();
-        let is_enough = usual >= few::LEAST_PAIRS as f64;
+        let is_enough = difference.pairs() >= LEAST_PAIRS;
         if !is_enough {
             notices.push(
                 "the runs measured different pairs: too few are in both for single hosts to be compared, only how pairs of \
@@ -83,13 +87,15 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
         }
         is_enough
     });
+    let losses = difference::new_losses(base, new, &joined)?;
     let mut comparison = Comparison {
         mode: base.header().mode,
         settings,
         verdict: Verdict::Incomparable,
         lengths: joined.lengths.clone(),
         shared: joined.shared.clone(),
-        failed_pairs: difference::newly_failed(base, new, &joined)?,
+        failed_pairs: losses.failed,
+        damaged_pairs: losses.damaged,
         new_hosts: joined.new.clone(),
         lost_hosts: joined.lost.clone(),
         moved: Vec::new(),
@@ -101,13 +107,16 @@ pub fn compare(base: &dyn Run, new: &dyn Run, settings: Settings) -> Result<Comp
     match difference {
         None => comparison.classes = classes::compare(base, new, settings.statistic, &joined)?,
         Some(difference) => {
-            let (_, least_pairs) = difference.pairs();
-            Comparing { base, new, joined: &joined, settings, difference, least_pairs }.fill(&mut comparison)?;
+            Comparing { base, new, joined: &joined, settings, difference }.fill(&mut comparison)?;
         }
     }
-    // What worked and fails is worse than whatever became faster, and no absence.
-    if comparison.failed_pairs > 0 {
+    // What worked and fails, or spoils what it carries, is worse than whatever became faster, and no absence.
+    if comparison.failed_pairs + comparison.damaged_pairs > 0 {
         comparison.verdict = Verdict::Regression;
+    }
+    // Nothing is known about most of the machine.
+    if comparison.verdict != Verdict::Regression && joined.lost.len() > joined.shared.len() {
+        comparison.verdict = Verdict::Incomparable;
     }
     Ok(comparison)
 }
@@ -119,8 +128,6 @@ struct Comparing<'a> {
     joined: &'a Joined,
     settings: Settings,
     difference: Difference,
-    /// Pairs of the host that has fewest in both runs.
-    least_pairs: usize,
 }
 
 impl Comparing<'_> {
@@ -133,18 +140,17 @@ impl Comparing<'_> {
                 counted(lost, "pair")
             ));
         }
-        if self.least_pairs < few::TELLING_PAIRS {
-            comparison.notices.push(format!(
-                "some hosts have only {} in both runs, too few to tell noise by: of these hosts only changes by about a half \
-                 or more are found",
-                counted(self.least_pairs, "pair")
-            ));
-        }
-        let group = Fit::of(self.difference.base.clone(), None).group;
-        let new_group = Fit::of(self.difference.new.clone(), None).group;
-        let moves = moved::find(&group, &new_group, &self.difference.change);
+        let mode = self.base.header().mode;
+        let Difference { base, new, .. } = &self.difference;
+        let [old_group, new_group] = [base, new].map(|run| places::distances(run, mode, None).leaf);
+        // Who is near whom is known best from both runs.
+        let distances = places::distances(&self.difference.both(), mode, None);
+        let group = distances.leaf.clone();
+        let moves = moved::find(&old_group, &new_group, &self.difference.change);
         // What is near others than it was became slower toward some and faster toward others: that is told already.
-        moved::mask(&mut self.difference.change, &moves.iter().map(|found| found.host).collect::<Vec<_>>());
+        moves.iter().for_each(|found| {
+            difference::leave_out(&mut self.difference.change, |i, j| found.host == i || found.host == j)
+        });
         let names = |hosts: &[usize]| hosts.iter().map(|host| self.joined.shared[*host].clone()).collect::<Vec<_>>();
         comparison.moved = moves
             .iter()
@@ -155,14 +161,11 @@ impl Comparing<'_> {
             })
             .collect();
         let inside = InsideHosts::of(self.base, self.new, self.settings.statistic, self.joined)?;
-        let mut rest = self.difference.change.clone();
-        let shifts = Shifts::take(&mut rest, &group, self.share(), self.floor());
-        let judgements = self.judge(&rest);
+        let (suspects, rest) = self.of_places(&distances);
+        let shifts = Shifts::of(&rest, &group);
         let describer = Describer {
             base: &self.difference.base,
             change: &self.difference.change,
-            rest: &rest,
-            shift: shifts.all.iter().map(|shift| shift.value).collect(),
             group: &group,
             statistic: self.settings.statistic,
         };
@@ -172,9 +175,9 @@ impl Comparing<'_> {
             silent.iter().map(|host| changes::silent(&self.difference.base, *host)).collect();
         findings.extend(of_pairs);
         findings.extend(inside.iter().flat_map(|inside| self.of_inside(inside, &describer)));
-        findings.extend(self.of_hosts(&shifts, &judgements, &describer));
-        // The sort is stable: what explains more stays first.
-        findings.sort_by_key(|change| !change.is_slower);
+        findings.extend(suspects.iter().map(|(sign, suspect)| describer.place(*sign, suspect)));
+        let weighed = |change: &Change| (change.subject.kind(), change.cells, change.ratio);
+        findings.sort_by(|a, b| b.is_slower.cmp(&a.is_slower).then_with(|| by_weight(weighed(a), weighed(b))));
         comparison.verdict = match findings.first() {
             None => Verdict::Unchanged,
             Some(change) if change.is_slower => Verdict::Regression,
@@ -184,9 +187,9 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// The probability that one of the four parts of the search errs in nothing.
+    /// The probability that one part of the search errs in nothing.
     fn share(&self) -> f64 {
-        1.0 - (1.0 - self.settings.confidence) / 4.0
+        1.0 - (1.0 - self.settings.confidence) / PARTS
     }
 
     /// Least `ln(ratio)`.
@@ -235,13 +238,10 @@ impl Comparing<'_> {
             }
             _ => vec![(Pairs::All, &shifts.all)],
         };
-        let describe = |pairs: Pairs, (effect, range, doubt): (f64, (usize, usize), f64)| {
-            let direction = Direction::Both;
-            describer.describe(&Found { subject: Subject::Pairs(pairs), hosts: &[], direction, effect, range, doubt })
-        };
         let of_part = |(pairs, series): &(Pairs, &[Shift])| {
-            let found = self.ranges(series, hosts);
-            found.into_iter().map(|found| describe(*pairs, found)).collect::<Vec<_>>()
+            let found = self.ranges(series, hosts).into_iter();
+            let common = |(effect, range, doubt)| describer.common(&Common { pairs: *pairs, effect, range, doubt });
+            found.map(common).collect::<Vec<_>>()
         };
         parts.iter().flat_map(of_part).collect()
     }
@@ -249,69 +249,54 @@ impl Comparing<'_> {
     /// Pairs inside hosts.
     fn of_inside(&self, inside: &InsideHosts, describer: &Describer) -> Vec<Change> {
         let describe = |(effect, range, doubt): (f64, (usize, usize), f64)| {
-            let (subject, direction) = (Subject::Pairs(Pairs::InsideHosts), Direction::Both);
             let curve = inside.base.iter().zip(&inside.shift).map(|(seconds, shift)| (*seconds, shift.value));
-            let of_hosts: Vec<f64> = inside.of_hosts(range).iter().map(|value| effect.signum() * value).collect();
-            describer.inside(&Found { subject, hosts: &[], direction, effect, range, doubt }, curve, &of_hosts)
+            let found = Common { pairs: Pairs::InsideHosts, effect, range, doubt };
+            describer.of_many(&found, curve, &inside.of_hosts(range))
         };
         self.ranges(&inside.shift, self.joined.shared.len()).into_iter().map(describe).collect()
     }
 
-    /// Who is to blame for what became slower (sign 1), and for what became faster (sign -1).
-    fn judge(&self, rest: &Folded) -> [(f64, Judgement); 2] {
+    /// The places that became slower (sign 1) and those that became faster (sign -1), and the difference of the pairs that
+    /// cross none of them.
+    fn of_places(&self, distances: &Distances) -> (Vec<(f64, Suspect)>, Folded) {
         let floor = self.floor();
-        let usual = Floors::OF_TIMES;
-        let floors = Floors { node: floor, group: floor, link: usual.link.max(floor), ..usual };
-        // Common changes are taken out, so that a difference has no structure.
-        let one_group = vec![0; self.joined.shared.len()];
-        let judge = |seen: Folded| {
-            let mut judgement = accuse::judge(seen, Some(&one_group), self.share(), floors);
-            if self.least_pairs < few::MANY_PAIRS {
-                judgement.suspicions.retain(|found| found.kind == Kind::Link);
-                judgement.suspicions.splice(0..0, few::slower(&judgement.fit, self.share(), floor));
+        let least = Least { alike: shifts::RUN_TO_RUN, host: floor, way: floor, link: floor.max(Least::OF_TIMES.link) };
+        let asked = Asked { mode: self.base.header().mode, confidence: self.share(), least };
+        // Among others that communicate, some of a place's pairs meet them on their way, and in another run other ones do.
+        let is_alone = [self.base, self.new].iter().all(|run| run.header().schedule() == Schedule::Isolated);
+        let mut rest = self.difference.change.clone();
+        let judge = |rest: &Folded, sign: f64| {
+            let seen = if sign > 0.0 { rest.clone() } else { difference::negated(rest) };
+            let mut verdict = places::judge_with(&seen, distances.clone(), asked);
+            let mut suspects = std::mem::take(&mut verdict.suspects);
+            let cells = links::Cells::of(&seen, &verdict, &suspects);
+            for suspect in suspects.iter_mut().filter(|suspect| suspect.place.kind == Kind::Link) {
+                suspect.log = cells.as_ref().map_or(0.0, |cells| cells.log(suspect).max(suspect.log));
             }
-            judgement
+            let is_clear = |suspect: &Suspect| suspect.log < (1.0 - asked.confidence).ln();
+            suspects.retain(|suspect| is_clear(suspect) && (is_alone || !suspect.place.is_of_some()));
+            suspects
         };
-        [(1.0, judge(rest.clone())), (-1.0, judge(difference::negated(rest, &self.difference.new.level)))]
-    }
-
-    /// Groups, hosts and links.
-    fn of_hosts(&self, shifts: &Shifts, judgements: &[(f64, Judgement)], describer: &Describer) -> Vec<Change> {
-        let groups = shifts.groups.iter().map(|group| {
-            let evidence = &group.evidence;
-            describer.describe(&Found {
-                subject: Subject::Group,
-                hosts: &group.members,
-                direction: evidence.direction,
-                effect: evidence.effect,
-                range: evidence.range,
-                doubt: evidence::doubt(evidence.score, shifts.groups.len().max(1), shifts.all.len()),
-            })
-        });
-        let mut changes: Vec<Change> = groups.collect();
-        for (sign, judgement) in judgements {
-            for found in &judgement.suspicions {
-                let subject = match found.kind {
-                    Kind::Link => Subject::Link,
-                    Kind::Group => Subject::Group,
-                    Kind::Node | Kind::Rank | Kind::Fabric | Kind::Routes | Kind::Gate | Kind::Rail => Subject::Host,
-                };
-                if let (Subject::Link, &[i, j]) = (subject, &found.hosts[..])
-                    && !describer.has_changed((i, j), found.range, *sign, self.floor())
-                {
-                    continue;
-                }
-                changes.push(describer.describe(&Found {
-                    subject,
-                    hosts: &found.hosts,
-                    direction: found.direction,
-                    effect: sign * found.effect,
-                    range: found.range,
-                    doubt: found.doubt,
-                }));
+        // Where one leaf's way became faster, those of all others look slower: what is clearer comes first, and takes its
+        // pairs away.
+        let clearest = |suspects: &[Suspect]| suspects.iter().map(|suspect| suspect.log).fold(0.0, f64::min);
+        let [slower, faster] = [1.0, -1.0].map(|sign| judge(&rest, sign));
+        let (sign, first, mut second) =
+            if clearest(&slower) <= clearest(&faster) { (1.0, slower, faster) } else { (-1.0, faster, slower) };
+        let leave_out = |rest: &mut Folded, suspects: &[Suspect]| {
+            for suspect in suspects {
+                let (hosts, is_crossing) = (rest.hosts(), suspect.place.crossing(rest.hosts()));
+                difference::leave_out(rest, |i, j| is_crossing[i * hosts + j] || is_crossing[j * hosts + i]);
             }
+        };
+        leave_out(&mut rest, &first);
+        if !first.is_empty() && !second.is_empty() {
+            second = judge(&rest, -sign);
         }
-        changes
+        leave_out(&mut rest, &second);
+        let signed = |sign: f64, suspects: Vec<Suspect>| suspects.into_iter().map(move |suspect| (sign, suspect));
+        let found = signed(sign, first).chain(signed(-sign, second)).collect();
+        (found, rest)
     }
 
     fn fabric(&self, shifts: &Shifts, inside: Option<&InsideHosts>, of_pairs: &[Change]) -> Vec<FabricChange> {

@@ -1,4 +1,4 @@
-//! A run judged by places ([`places`]): the way in which the detector is going to judge all of them.
+//! A run judged by places ([`places`]).
 //!
 //! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds, what
 //! re-tests say, what is a remark only.
@@ -6,20 +6,24 @@
 use rayon::prelude::*;
 
 use super::{
-    Agreement, AtLength, Diagnosis, Finding, Judged, Kind, MOST_NOISE, Remark, RetestVerdict, Symptom, failed,
+    Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, MOST_NOISE, Remark, RetestVerdict, Symptom,
+    failed,
     findings::{fades, symptom},
     folded::Folded,
-    places::{self, Asked, Scatterer, Suspect, Verdict},
-    ranks,
-    scatter::{self, Panel},
+    places::{self, Asked, Least, Scatterer, Suspect, Verdict},
+    ranks, scatter,
 };
 use crate::{
     analysis::groups,
     plan::{Mode, Schedule},
     record::{BoxError, Run},
-    stats::{median, median_of},
-    units::Hosts,
+    stats::median,
+    units::{Hosts, hostlist},
 };
+
+/// Probability below which what several findings have in common is no coincidence. It chooses between two ways to say what
+/// is slow, not whether anything is.
+const COINCIDENCE: f64 = 0.05;
 
 /// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group
 /// of every host.
@@ -32,13 +36,19 @@ pub(super) fn judge_run(
     let mode = run.header().mode;
     let is_left_out = ranks::judge(run, confidence, diagnosis)?;
     let (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
-    let (hosts, measured) = (folded.hosts(), folded.measured());
-    let schedule = run.header().item("schedule").and_then(|name| name.parse().ok()).unwrap_or(Schedule::Isolated);
-    let verdict = places::judge(&folded, Asked { mode, groups: known, confidence });
+    let (hosts, measured, unmeasured) = (folded.hosts(), folded.measured_ways(), folded.unmeasured());
+    // Who would be healthy is not known of most.
+    if 2 * unmeasured.len() > hosts {
+        let most = hostlist::compress(&unmeasured);
+        diagnosis.invalid.push(format!("{mode}: nothing is measured of {} of {hosts} hosts: {most}", unmeasured.len()));
+    }
+    let schedule = run.header().schedule();
+    let verdict = places::judge(&folded, known, Asked { mode, confidence, least: Least::OF_TIMES });
     let times = if is_twin { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
-    diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured });
-    if noise > MOST_NOISE {
+    diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
+    // What stands out of such noise is beyond chance all the same.
+    if noise > MOST_NOISE && verdict.suspects.is_empty() {
         let percent = (100.0 * noise).round();
         diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
     } else {
@@ -62,10 +72,11 @@ pub(super) fn judge_run(
         }));
     }
     join_rails(&run.header().hosts, &verdict.distances.leaf, &mut diagnosis.findings);
+    join_links(&times.names, &verdict.distances.leaf, &mut diagnosis.findings);
     let group = groups::by_size(&verdict.distances.leaf);
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
-    let judge = |Panel { folded, .. }: Panel| (places::jitter(&folded, confidence), folded.without_pairs());
+    let judge = |panel: Folded| (places::jitter(&panel, confidence), panel.without_pairs());
     let judged: Vec<_> = scatter.into_par_iter().map(judge).collect();
     judged.iter().for_each(|(found, levels)| add_scatterers(mode, levels, found, diagnosis));
     Ok((times, group))
@@ -73,74 +84,115 @@ pub(super) fn judge_run(
 
 /// The findings about a run's times.
 fn of_places(run: &dyn Run, folded: &Folded, verdict: &Verdict) -> Result<Vec<Finding>, BoxError> {
-    let mut found = Vec::new();
-    for suspect in &verdict.suspects {
-        let retest = retest(run, folded, verdict, suspect)?;
-        let (first, last) = suspect.range;
-        let curve = curve(folded, &suspect.effects, suspect.range);
-        let meant = &curve[first..=last];
-        let of_both = suspect.place.kind == Kind::Gate;
-        let members = suspect.place.hosts.iter().chain(suspect.place.toward.iter().filter(|_| of_both));
-        let mut hosts: Vec<String> = members.map(|host| folded.names[*host].clone()).collect();
-        if suspect.place.kind != Kind::Link {
-            hosts.sort_unstable();
-        }
-        found.push(Finding {
-            kind: suspect.place.kind,
-            hosts,
-            rank: None,
-            direction: suspect.place.direction,
-            symptom: if fades(&curve, first, last) { Symptom::Latency } else { symptom(meant) },
-            modes: vec![run.header().mode],
-            lengths: (folded.lengths[first], folded.lengths[last]),
-            ratio: suspect.effect.exp(),
-            extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
-            confidence: 1.0 - suspect.log.exp(),
-            cells: suspect.cells,
-            share: suspect.place.share(folded.names.len()),
-            elsewhere: None,
-            retest,
-            waited: None,
-            curve,
-        });
-    }
-    Ok(found)
+    let found = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
+    let retests = retests(run, folded, verdict)?.into_iter();
+    Ok(found.zip(retests).map(|(finding, retest)| Finding { retest, ..finding }).collect())
 }
 
-/// What the re-tests of the pairs that cross a place say; `None` where there are none.
-fn retest(
-    run: &dyn Run,
-    folded: &Folded,
-    places: &Verdict,
-    suspect: &Suspect,
-) -> Result<Option<RetestVerdict>, BoxError> {
+/// What one suspect comes to. `folded`: the times that sizes in seconds refer to.
+pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding {
+    let (first, last) = suspect.range;
+    let curve = curve(folded, &suspect.effects, suspect.range);
+    let meant = &curve[first..=last];
+    let mut hosts: Vec<String> = suspect.place.named().map(|host| folded.names[*host].clone()).collect();
+    if !matches!(suspect.place.kind, Kind::Link | Kind::Cable) {
+        hosts.sort_unstable();
+    }
+    Finding {
+        kind: suspect.place.kind,
+        hosts,
+        rank: None,
+        direction: suspect.place.direction,
+        symptom: if fades(&curve, first, last) { Symptom::Latency } else { symptom(meant) },
+        modes: vec![mode],
+        lengths: (folded.lengths[first], folded.lengths[last]),
+        ratio: suspect.effect.exp(),
+        extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
+        confidence: 1.0 - suspect.log.exp(),
+        cells: suspect.cells,
+        share: suspect.place.share(folded.names.len()),
+        elsewhere: None,
+        retest: None,
+        waited: None,
+        curve,
+    }
+}
+
+/// Whether messages of several hosts meet there.
+fn is_shared(kind: Kind) -> bool {
+    matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
+}
+
+/// What the re-tests of the pairs that cross each place say; `None` where there are none. Pairs that cross no other place
+/// say most; where there are none of these, those that cross none which these have confirmed.
+fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Option<RetestVerdict>>, BoxError> {
     let hosts = &run.header().hosts;
-    let (mut second, mut alone) = (Vec::new(), Vec::new());
-    let is_crossing = suspect.place.crossing(hosts.count());
-    for length in suspect.range.0..=suspect.range.1 {
+    let crossing: Vec<Vec<bool>> =
+        places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
+    let mut pairs = Vec::new();
+    for length in 0..run.lengths().len() {
         for retest in run.retests(length)? {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
-            if from == to || !is_crossing[from * hosts.count() + to] {
-                continue;
+            let is_on = |number: &usize| {
+                let (first, last) = places.suspects[*number].range;
+                (first..=last).contains(&length) && crossing[*number][from * hosts.count() + to]
+            };
+            let on: Vec<usize> = (0..crossing.len()).filter(is_on).collect();
+            if from != to && !on.is_empty() {
+                let usual = folded.level[length] * places.usual(length, from, to).exp();
+                pairs.push(Again { on, second: (retest.second / usual).ln(), alone: (retest.alone / usual).ln() });
             }
-            let usual = folded.level[length] * places.usual(length, from, to).exp();
-            second.push((retest.second / usual).ln());
-            alone.push((retest.alone / usual).ln());
         }
     }
-    let mut scratch = Vec::new();
+    let is_isolated = run.header().schedule() == Schedule::Isolated;
+    let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
+        let own: Vec<&Again> = pairs.iter().filter(|pair| pair.on.contains(&number) && is_of(pair)).collect();
+        retest(&own, places, &places.suspects[number], is_isolated)
+    };
+    let mut verdicts: Vec<_> = (0..crossing.len()).map(|number| verdict(number, &|pair| pair.on.len() == 1)).collect();
+    let confirmed: Vec<bool> = verdicts.iter().map(|verdict| *verdict == Some(RetestVerdict::Confirmed)).collect();
+    for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
+        *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
+    }
+    Ok(verdicts)
+}
+
+/// A pair that was measured again: which places it crosses, and what it took, `ln(time / usual)`.
+struct Again {
+    on: Vec<usize>,
+    second: f64,
+    alone: f64,
+}
+
+fn retest(pairs: &[&Again], places: &Verdict, suspect: &Suspect, is_isolated: bool) -> Option<RetestVerdict> {
+    let mut alone: Vec<f64> = pairs.iter().map(|pair| pair.alone).collect();
+    let mut second: Vec<f64> = pairs.iter().map(|pair| pair.second).collect();
+    // Where pairs are measured one after another, both are measured alone. A single pair that was not slow every time may have
+    // met a busy moment.
+    match suspect.place.kind {
+        Kind::Link if is_isolated => {
+            alone.iter_mut().zip(&second).for_each(|(alone, second)| *alone = alone.min(*second))
+        }
+        _ if is_isolated => alone.append(&mut second),
+        _ => {}
+    }
     let half = suspect.effect / 2.0;
-    let (second, alone) = (median_of(second.into_iter(), &mut scratch), median_of(alone.into_iter(), &mut scratch));
-    Ok(match (alone.is_nan(), alone > half, second > half) {
+    // Messages that share a way slow each other down: alone it is faster, even where it is at fault. The median errs by 1.25
+    // standard deviations over the root of the number; by 2.33 times that in one of a hundred cases.
+    let error = 2.33 * 1.25 * places.noise / (alone.len() as f64).sqrt();
+    let least = if is_shared(suspect.place.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
+    let (second, alone) = (median(&mut second), median(&mut alone));
+    match (alone.is_nan(), alone > least, second > half) {
         (true, ..) => None,
         (_, true, _) => Some(RetestVerdict::Confirmed),
         (_, false, true) => Some(RetestVerdict::Contention),
         (_, false, false) => Some(RetestVerdict::Transient),
-    })
+    }
 }
 
-/// Puts the findings about one rank of nearly every host of a leaf together: what these share is the leaf's switch of their
-/// rail. `leaf`: `[host]`.
+/// Puts the findings about one rank of each of many hosts together: what these share is their rail's switch. They are nearly
+/// all hosts of a leaf, or, where no leaves are known, so many that faults of their own would hardly all be on one rail.
+/// `leaf`: `[host]`.
 fn join_rails(hosts: &Hosts, leaf: &[usize], findings: &mut Vec<Finding>) {
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
     let places = (0..hosts.ranks()).map(|rank| hosts.place_of(rank)).max().map_or(0, |last| last + 1);
@@ -148,10 +200,19 @@ fn join_rails(hosts: &Hosts, leaf: &[usize], findings: &mut Vec<Finding>) {
         let is_of = |finding: &Finding| {
             finding.rank.is_some_and(|rank| leaf[hosts.host_of(rank)] == own && hosts.place_of(rank) == place)
         };
-        let members: Vec<usize> = (0..leaf.len()).filter(|host| leaf[*host] == own).collect();
-        let count = findings.iter().filter(|finding| is_of(finding)).count();
-        if leaves < 2 || members.len() < 2 || (count as f64) <= places::ALL * members.len() as f64 {
+        let mut members: Vec<usize> = (0..leaf.len()).filter(|host| leaf[*host] == own).collect();
+        let slow: Vec<&Finding> = findings.iter().filter(|finding| is_of(finding)).collect();
+        let is_rail = if leaves > 1 {
+            members.len() > 1 && slow.len() as f64 > places::ALL * members.len() as f64
+        } else {
+            let by_chance = (places as f64).powi(1 - slow.len() as i32);
+            slow.len() > 1 && by_chance < COINCIDENCE
+        };
+        if !is_rail {
             continue;
+        }
+        if leaves == 1 {
+            members = slow.iter().filter_map(|finding| finding.rank).map(|rank| hosts.host_of(rank)).collect();
         }
         let (of_rail, others): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(|finding| is_of(finding));
         *findings = others;
@@ -171,6 +232,63 @@ fn join_rails(hosts: &Hosts, leaf: &[usize], findings: &mut Vec<Finding>) {
     }
 }
 
+/// Puts the findings about links of several hosts of one leaf, to or from others, together: they share its cables. Links
+/// that have nothing in common would be of many leaves. `names` and `leaf`: `[host]`.
+fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
+    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+    let number = |name: &String| names.iter().position(|own| own == name);
+    let ends = |finding: &Finding| -> Option<(usize, usize)> {
+        let [source, destination] = &finding.hosts[..] else { return None };
+        (finding.kind == Kind::Link).then_some((number(source)?, number(destination)?))
+    };
+    for own in 0..leaves {
+        let members: Vec<usize> = (0..leaf.len()).filter(|host| leaf[*host] == own).collect();
+        let others = leaf.len() - members.len();
+        // Which way, and which of its hosts, if it is a way between one of them and others.
+        let way = |finding: &Finding| match ends(finding)? {
+            (from, to) if leaf[from] == own && leaf[to] != own => Some((finding.direction, from)),
+            (from, to) if leaf[to] == own && leaf[from] != own => Some((finding.direction.reversed(), to)),
+            _ => None,
+        };
+        let mut hosts: Vec<usize> = findings.iter().filter_map(|finding| Some(way(finding)?.1)).collect();
+        let links = hosts.len();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let of_leaf = 2.0 * (members.len() * others) as f64 / (leaf.len() * leaf.len().saturating_sub(1)) as f64;
+        if hosts.len() < 2 || of_leaf.powi(links as i32 - 1) >= COINCIDENCE {
+            continue;
+        }
+        let (joined, rest): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(|found| way(found).is_some());
+        *findings = rest;
+        let directions: Vec<Direction> = joined.iter().filter_map(|found| Some(way(found)?.0)).collect();
+        let direction =
+            if directions.iter().all(|other| *other == directions[0]) { directions[0] } else { Direction::Both };
+        let mut ratios: Vec<f64> = joined.iter().map(|found| found.ratio).collect();
+        let ratio = median(&mut ratios);
+        let Some(most) = joined.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else { continue };
+        let mut hosts: Vec<String> = members.iter().map(|host| names[*host].clone()).collect();
+        hosts.sort_unstable();
+        // Some routes of the leaf may be known already, those the other way for example.
+        let known = findings.iter_mut().find(|found| found.kind == Kind::Routes && found.hosts == hosts);
+        if let Some(known) = known {
+            known.direction = if known.direction == direction { direction } else { Direction::Both };
+            continue;
+        }
+        let slow = joined.iter().map(|found| found.cells.slow).sum();
+        let of = joined.iter().map(|found| found.cells.of).sum();
+        let share = Some(links as f64 / (members.len() * others) as f64);
+        findings.push(Finding {
+            kind: Kind::Routes,
+            hosts,
+            direction,
+            ratio,
+            cells: Agreement { slow, of },
+            share,
+            ..most.clone()
+        });
+    }
+}
+
 /// What becomes of something slow.
 enum Fate {
     /// It is a finding.
@@ -184,10 +302,10 @@ enum Fate {
 }
 
 /// What becomes of something slow in a run of this schedule: single pairs, and among others also what some pairs of a host
-/// or leaf show, may have met others on their way.
+/// show and what many share, may have met others on their way.
 fn fate(finding: &Finding, schedule: Schedule) -> Fate {
-    let is_of_some = finding.share.is_some() || finding.kind == Kind::Gate;
-    let is_doubtful = finding.kind == Kind::Link || is_of_some && schedule == Schedule::Disjoint;
+    let is_met = finding.share.is_some() || is_shared(finding.kind);
+    let is_doubtful = finding.kind == Kind::Link || is_met && schedule == Schedule::Disjoint;
     match (finding.retest, is_doubtful) {
         (Some(RetestVerdict::Contention), _) => Fate::Load,
         (Some(RetestVerdict::Confirmed), _) | (_, false) => Fate::Finding,
@@ -211,20 +329,17 @@ fn curve(folded: &Folded, effects: &[f64], (first, last): (usize, usize)) -> Vec
     (0..effects.len()).map(at).collect()
 }
 
-/// Adds hosts whose samples scatter although their medians are usual. `scatter`: of a [`Panel`].
+/// Adds hosts whose samples scatter although their medians are usual. `scatter`: of a panel.
 fn add_scatterers(mode: Mode, scatter: &Folded, found: &[Scatterer], diagnosis: &mut Diagnosis) {
-    for Scatterer { host, direction, log, effects } in found {
+    for Scatterer { host, direction, log, effects, range, cells } in found {
         let name = &scatter.names[*host];
         let is_named =
             |finding: &Finding| matches!(finding.kind, Kind::Node | Kind::Rank) && finding.hosts.contains(name);
         if diagnosis.findings.iter().any(is_named) {
             continue;
         }
-        let most = effects.iter().copied().fold(f64::MIN, f64::max);
-        let is_meant = |index: &usize| effects[*index] >= most / 2.0;
-        let first = (0..effects.len()).find(is_meant).unwrap_or(0);
-        let last = (0..effects.len()).rev().find(is_meant).unwrap_or(0);
-        let curve = curve(scatter, effects, (first, last));
+        let (first, last) = *range;
+        let curve = curve(scatter, effects, *range);
         let meant = &curve[first..=last];
         let mut ratios: Vec<f64> = meant.iter().map(|at| at.ratio).collect();
         diagnosis.findings.push(Finding {
@@ -238,7 +353,7 @@ fn add_scatterers(mode: Mode, scatter: &Folded, found: &[Scatterer], diagnosis: 
             ratio: median(&mut ratios),
             extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
             confidence: 1.0 - log.exp(),
-            cells: Agreement { slow: meant.len(), of: curve.len() },
+            cells: *cells,
             share: None,
             elsewhere: None,
             retest: None,
@@ -249,97 +364,4 @@ fn add_scatterers(mode: Mode, scatter: &Folded, found: &[Scatterer], diagnosis: 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        analysis::{
-            diagnose::{Diagnosis, Model, Options, diagnose},
-            drawn::{generator, normal},
-        },
-        plan::{Config, Plan, Sweep},
-        record::{Cell, Header, MemoryRun, Provenance, State, Statistic},
-        stats::Summary,
-        units::Bytes,
-    };
-
-    const LENGTHS: [u64; 5] = [0, 64, 4096, 1 << 18, 1 << 20];
-
-    /// One microsecond between hosts of a leaf of eight, half of one more to others; 12.5 GB/s, of which a pair gets what
-    /// the slowest of `slower` leaves it; noise of half a percent.
-    fn diagnosed(hosts: usize, late: impl Fn(usize) -> f64, slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
-        let mut rng = generator(hosts as u64);
-        let sweep = Sweep::list(&LENGTHS.map(Bytes)).unwrap();
-        let names = Hosts::new((0..hosts).map(|host| format!("n{host:02}")));
-        let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
-        let plan = Plan::all(&config, &names).unwrap().remove(0);
-        let mut run = MemoryRun::with_statistics(Header::of(&plan, Provenance::default()), vec![Statistic::Median]);
-        let own: Vec<f64> = (0..hosts).map(|_| 5e-9 * normal(&mut rng)).collect();
-        for length in LENGTHS {
-            let mut cell = |from: usize, to: usize| {
-                let far = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
-                let latency = 1e-6 + far + own[from] + own[to] + late(from) + late(to);
-                let time = (latency + length as f64 / 12.5e9 * slower(from, to)) * (1.0 + 0.005 * normal(&mut rng));
-                let summary = Summary { min: time, average: time, median: time, max: time, deviation: 0.0 };
-                Cell::measured(summary, 10, State::Measured)
-            };
-            let pairs = (0..hosts * hosts).map(|pair| (pair / hosts, pair % hosts));
-            let cells = pairs.map(|(from, to)| if from == to { Cell::zero() } else { cell(from, to) }).collect();
-            run.push(Bytes(length), cells);
-        }
-        diagnose(&[&run], &Options { model: Model::Places, confidence: 0.99, groups: None }).unwrap()
-    }
-
-    /// Kind, hosts, direction and symptom of what is found.
-    fn found(diagnosis: &Diagnosis) -> Vec<String> {
-        let words = |found: &Finding| {
-            format!(
-                "{} {} {} {}",
-                found.kind.name(),
-                found.hosts.join(","),
-                found.direction.name(),
-                found.symptom.name()
-            )
-        };
-        let mut all: Vec<String> = diagnosis.findings.iter().map(words).collect();
-        all.sort();
-        all
-    }
-
-    #[test]
-    fn slow_cards_on_one_switch_are_named_and_not_a_group() {
-        let card = |host: usize| if [1, 4, 6].contains(&host) { 2.0 } else { 1.0 };
-        let named = found(&diagnosed(8 * 2, |_| 0.0, |from, to| f64::max(card(from), card(to))));
-        assert_eq!(named, ["node n01 both bandwidth", "node n04 both bandwidth", "node n06 both bandwidth"]);
-    }
-
-    #[test]
-    fn most_hosts_of_a_leaf_are_hosts_and_its_way_is_a_group() {
-        let card = |host: usize| if (8..13).contains(&host) { 2.0 } else { 1.0 };
-        let named = found(&diagnosed(24, |_| 0.0, |from, to| f64::max(card(from), card(to))));
-        assert_eq!(named.len(), 5, "{named:?}");
-        assert!(named.iter().all(|words| words.starts_with("node")), "{named:?}");
-        let way = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 2.0 } else { 1.0 };
-        let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
-        assert_eq!(found(&diagnosed(32, |_| 0.0, way)), [format!("group {} both bandwidth", members.join(","))]);
-    }
-
-    #[test]
-    fn one_cable_of_four_under_static_routes_is_some_routes_of_its_leaf() {
-        // Outward: the destination chooses the cable.
-        let way = |from: usize, to: usize| if from / 8 == 1 && to / 8 != 1 && to % 4 == 2 { 3.0 } else { 1.0 };
-        let diagnosis = diagnosed(32, |_| 0.0, way);
-        let named = found(&diagnosis);
-        assert_eq!(named.len(), 1, "{named:?} {:?}", diagnosis.remarks);
-        assert!(named[0].starts_with("routes n08,") && named[0].ends_with("send bandwidth"), "{named:?}");
-    }
-
-    #[test]
-    fn late_hosts_are_named_and_kinds_of_hosts_are_a_remark() {
-        let named = found(&diagnosed(16, |host| if host == 3 { 0.5e-6 } else { 0.0 }, |_, _| 1.0));
-        assert_eq!(named, ["node n03 both latency"]);
-        let diagnosis = diagnosed(24, |host| if host % 2 == 1 { 0.4e-6 } else { 0.0 }, |_, _| 1.0);
-        assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
-        let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
-        assert_eq!(hosts.len(), 12);
-    }
-}
+mod tests;

@@ -1,14 +1,14 @@
 //! What two modes of the same hosts say together: who is slow only while it sends and receives at once, or only while
 //! others communicate.
 //!
-//! In: times by hosts of several runs. Out: findings. The difference of two runs goes through the same judgement as
-//! times do.
+//! In: times by hosts of several runs. Out: findings. The difference of two runs is judged by [`places`], with the
+//! distances of the quiet one.
 
 use super::{
-    Diagnosis, Kind, Symptom,
-    accuse::{self, Floors},
-    findings::{self, Finding},
+    Diagnosis, Kind, Symptom, by_places,
+    findings::Finding,
     folded::Folded,
+    places::{self, Asked, Least, Suspect},
 };
 use crate::{plan::Mode, record::Run};
 
@@ -37,25 +37,24 @@ pub(super) fn judge(
         let (Some(quiet), Some(other)) = (&times[without], &times[with]) else { continue };
         let (without, with) = (runs[without].header().mode, runs[with].header().mode);
         let Some(difference) = other.relative_to(quiet) else { continue };
-        let judgement = accuse::judge(difference.clone(), Some(group), confidence, Floors::OF_TIMES);
-        for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind != Kind::Group) {
-            let names: Vec<_> = suspicion.hosts.iter().map(|host| &difference.names[*host]).collect();
+        let distances = places::distances(quiet, without, Some(group));
+        let asked = Asked { mode: with, confidence, least: Least::OF_TIMES };
+        // Ways are shared, and some of a host's pairs meet others on them: of what is slow only in company, whole hosts are
+        // at fault.
+        let is_whole = |suspect: &&Suspect| suspect.place.kind == Kind::Node && !suspect.place.is_of_some();
+        let verdict = places::judge_with(&difference, distances, asked);
+        for suspect in verdict.suspects.iter().filter(is_whole) {
+            let finding = Finding { symptom, ..by_places::finding(with, &difference, suspect) };
+            let name = &finding.hosts[0];
             // Who is slow in the quiet mode already has been named.
-            let is_named = |finding: &Finding| {
-                finding.modes.contains(&without) && names.iter().any(|name| finding.hosts.contains(name))
-            };
-            if diagnosis.findings.iter().any(is_named) {
+            if diagnosis.findings.iter().any(|other| other.modes.contains(&without) && other.hosts.contains(name)) {
                 continue;
             }
             // The same host in the other mode alone is this finding, seen with less reason.
-            let is_same = |finding: &Finding| {
-                finding.kind == suspicion.kind
-                    && finding.modes == [with]
-                    && names.iter().all(|name| finding.hosts.contains(name))
-            };
-            diagnosis.findings.retain(|finding| !is_same(finding));
-            let finding = findings::finding(with, &difference, &judgement, suspicion);
-            diagnosis.findings.push(Finding { symptom, ..finding });
+            let is_same =
+                |other: &Finding| other.kind == Kind::Node && other.modes == [with] && other.hosts.contains(name);
+            diagnosis.findings.retain(|other| !is_same(other));
+            diagnosis.findings.push(finding);
         }
     }
 }

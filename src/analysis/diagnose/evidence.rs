@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::Direction;
 use crate::stats::scatter;
 
-/// Effects of all hosts at one length, as in [`super::model::LengthFit`], with what is known of their precision.
+/// Effects of all hosts at one length, with what is known of their precision.
 #[derive(Clone)]
 pub struct Effects {
     /// By how much a host is slower both ways, `[host]`.

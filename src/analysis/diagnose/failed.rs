@@ -74,7 +74,7 @@ impl Failure {
     }
 }
 
-/// Counts of one ordered pair of hosts at one length.
+/// Counts of one ordered pair of hosts at one length; of a host with itself: of the pairs of its ranks.
 #[derive(Clone, Copy, Default)]
 struct Count {
     tried: u16,
@@ -103,7 +103,7 @@ fn read(run: &dyn Run) -> Result<[Option<Cells>; 2], BoxError> {
         run.read_states(length, 0..ranks, &mut states)?;
         let mut damaged = states.contains(&State::Damaged);
         let mut cells: Vec<Cell> = Vec::new();
-        if run.header().item("verify").is_some_and(|verify| verify != "no" && verify != "false") {
+        if run.header().is_verified() {
             cells = states.iter().map(|state| Cell::missing(*state)).collect();
             run.read_further(length, 0..ranks, &mut cells)?;
             damaged |= cells.iter().any(|cell| cell.damaged > 0);
@@ -118,7 +118,7 @@ fn read(run: &dyn Run) -> Result<[Option<Cells>; 2], BoxError> {
             let mut counts = vec![Count::default(); count * count];
             for (place, state) in states.iter().enumerate().filter(|(_, state)| **state != State::NotScheduled) {
                 let (from, to) = (hosts.host_of(place / ranks), hosts.host_of(place % ranks));
-                if from != to {
+                if place / ranks != place % ranks {
                     let cell = &mut counts[from * count + to];
                     cell.tried = cell.tried.saturating_add(1);
                     cell.bad = cell.bad.saturating_add(u16::from(has_any && is_bad(number, place, *state)));
@@ -178,13 +178,30 @@ impl Cells {
                 mark(&mut is_explained, hosts, crosses);
             }
         }
-        while found.len() < hosts {
+        while hosts > 2 && found.len() < hosts {
             let Some((place, way, p)) = self.best(leaf, &is_explained, error) else { break };
             let crosses = |i: usize, j: usize| crosses(&place, way, i, j);
             found.push(self.failure(place.clone(), way, p, &is_explained, crosses));
             mark(&mut is_explained, hosts, crosses);
         }
-        let rest = self.failure(Failing::Fabric, Direction::Both, 0.0, &is_explained, |_, _| true);
+        // What fails between ranks of one host has nothing to do with any other.
+        for host in 0..hosts {
+            let is_inside = |i: usize, j: usize| i == host && j == host;
+            if self.failure(Failing::Host(host), Direction::Both, 0.0, &is_explained, is_inside).failed > 0 {
+                let crosses = |i: usize, j: usize| i == host || j == host;
+                found.push(self.failure(Failing::Host(host), Direction::Both, 0.0, &is_explained, crosses));
+                mark(&mut is_explained, hosts, crosses);
+            }
+        }
+        let fails = |i: usize, j: usize| self.counts.iter().any(|counts| counts[i * hosts + j].bad > 0);
+        // Two hosts have one path, whichever of them is at fault.
+        let (place, way) = match hosts {
+            2 if fails(0, 1) && fails(1, 0) => (Failing::Link(0, 1), Direction::Both),
+            2 if fails(0, 1) => (Failing::Link(0, 1), Direction::Send),
+            2 => (Failing::Link(1, 0), Direction::Send),
+            _ => (Failing::Fabric, Direction::Both),
+        };
+        let rest = self.failure(place.clone(), way, 0.0, &is_explained, |i, j| crosses(&place, way, i, j));
         if rest.failed > 0 {
             found.push(rest);
         }
@@ -219,9 +236,12 @@ impl Cells {
         };
         let per_host = (3.0 * hosts as f64).ln();
         for host in 0..hosts {
+            let inside = sums[host * hosts + host];
             let out = (0..hosts).fold(Tally::default(), |sum, other| sum.plus(sums[host * hosts + other]));
             let into = (0..hosts).fold(Tally::default(), |sum, other| sum.plus(sums[other * hosts + host]));
-            for (own, way) in [(out.plus(into), Direction::Both), (out, Direction::Send), (into, Direction::Receive)] {
+            let [out, into] = [out, into].map(|sum| sum.less(inside));
+            let both = out.plus(into).plus(inside);
+            for (own, way) in [(both, Direction::Both), (out, Direction::Send), (into, Direction::Receive)] {
                 offer(own, per_host, &|| Failing::Host(host), way);
             }
         }
@@ -244,9 +264,13 @@ impl Cells {
                     _ => {}
                 }
             }
-            let members = || (0..hosts).filter(|host| leaf[*host] == own_leaf).collect();
+            let members: Vec<usize> = (0..hosts).filter(|host| leaf[*host] == own_leaf).collect();
+            // One host is a host, and offered above.
+            if members.len() < 2 {
+                continue;
+            }
             for (own, way) in [(out.plus(into), Direction::Both), (out, Direction::Send), (into, Direction::Receive)] {
-                offer(own, (3.0 * leaves as f64).ln(), &|| Failing::Group(members()), way);
+                offer(own, (3.0 * leaves as f64).ln(), &|| Failing::Group(members.clone()), way);
             }
         }
         best.map(|(_, place, way, p)| (place, way, p))
@@ -323,7 +347,7 @@ impl Cells {
         let last = (0..at.len()).rev().find(is_shown).unwrap_or(0);
         let own = at[first..=last].iter().fold(Tally::default(), |sum, one| sum.plus(*one));
         let symptom = match self.symptom {
-            Symptom::Lossy if rate(&own) >= SILENT && place != Failing::Fabric => Symptom::Silent,
+            Symptom::Lossy if rate(&own) >= SILENT && place != Failing::Fabric && hosts > 1 => Symptom::Silent,
             symptom => symptom,
         };
         Failure {
@@ -347,6 +371,7 @@ fn crosses(place: &Failing, way: Direction, i: usize, j: usize) -> bool {
     };
     match place {
         Failing::Group(members) => ends(members.contains(&i), members.contains(&j)),
+        Failing::Host(host) if way == Direction::Both => i == *host || j == *host,
         Failing::Host(host) => ends(i == *host, j == *host),
         Failing::Link(a, b) => (i, j) == (*a, *b) || way == Direction::Both && (j, i) == (*a, *b),
         Failing::Fabric => true,
@@ -372,9 +397,15 @@ mod tests {
 
     /// Six hosts; `of_pair` says what came of every ordered pair at a length.
     fn run(of_pair: impl Fn(usize, usize, u64) -> State) -> MemoryRun {
+        run_on(&["n0", "n1", "n2", "n3", "n4", "n5"], of_pair)
+    }
+
+    /// The same of ranks on these hosts.
+    fn run_on(names: &[&str], of_pair: impl Fn(usize, usize, u64) -> State) -> MemoryRun {
+        let ranks = names.len();
         let sweep = Sweep::list(&[Bytes(0), Bytes(1024)]).unwrap();
         let config = Config { modes: vec![Mode::OneToOne], sweep, ..Config::default() };
-        let hosts = Hosts::new((0..6).map(|host| format!("n{host}")));
+        let hosts = Hosts::new(names.iter().copied());
         let plan = Plan::all(&config, &hosts).unwrap().remove(0);
         let header = Header::of(&plan, Provenance::default());
         let mut run = MemoryRun::with_statistics(header, vec![Statistic::Median]);
@@ -384,7 +415,7 @@ mod tests {
             Cell::measured(summary, 10, State::Measured)
         };
         for length in [0, 1024] {
-            let cell = |place: usize| match (place / 6, place % 6) {
+            let cell = |place: usize| match (place / ranks, place % ranks) {
                 (a, b) if a == b => Cell::zero(),
                 (a, b) if of_pair(a, b, length) == State::Damaged => {
                     Cell { state: State::Damaged, damaged: 1, ..time(a, b) }
@@ -392,7 +423,7 @@ mod tests {
                 (a, b) if of_pair(a, b, length) != State::Measured => Cell::missing(of_pair(a, b, length)),
                 (a, b) => time(a, b),
             };
-            run.push(Bytes(length), (0..36).map(cell).collect());
+            run.push(Bytes(length), (0..ranks * ranks).map(cell).collect());
         }
         run
     }
@@ -452,6 +483,34 @@ mod tests {
     fn damage_is_a_finding_of_its_own() {
         let damaged = run(|a, _, _| if a == 2 { State::Damaged } else { State::Measured });
         assert_eq!(found(&damaged), node(Direction::Send, Symptom::Damaged, 0));
+        let both = run(|a, b, _| match (a, b) {
+            (2, 0..2) => State::Failed,
+            (2, _) | (_, 2) => State::Damaged,
+            _ => State::Measured,
+        });
+        let symptoms: Vec<_> = found(&both).iter().filter(|one| one.1 == "n2").map(|one| one.3).collect();
+        assert!(symptoms.contains(&Symptom::Damaged) && symptoms.contains(&Symptom::Lossy), "{symptoms:?}");
+    }
+
+    #[test]
+    fn few_hosts_are_judged_by_what_fails() {
+        let bad = |is_bad: bool, state| if is_bad { state } else { State::Measured };
+        let two = run_on(&["n0", "n1"], |a, _, _| bad(a == 0, State::TimedOut));
+        assert_eq!(found(&two), [(Kind::Link, "n0 n1".to_owned(), Direction::Send, Symptom::Silent, 0)]);
+        let three = run_on(&["n0", "n1", "n2"], |a, b, _| bad(a == 2 || b == 2, State::Damaged));
+        assert_eq!(found(&three), node(Direction::Both, Symptom::Damaged, 0));
+        let few = run_on(&["n0", "n1", "n2"], |_, _, _| State::Measured);
+        let diagnosis = diagnose(&[&few], &Options { confidence: 0.99, ..Options::default() }).unwrap();
+        assert_eq!(diagnosis.verdict(), "invalid");
+    }
+
+    #[test]
+    fn what_fails_between_ranks_of_a_host_is_that_hosts() {
+        let names: Vec<_> = ["n0", "n1", "n2", "n3", "n4"].into_iter().flat_map(|name| [name, name]).collect();
+        let bad = |a: usize, b: usize, _| if (a, b) == (4, 5) { State::Damaged } else { State::Measured };
+        assert_eq!(found(&run_on(&names, bad)), node(Direction::Both, Symptom::Damaged, 0));
+        let alone = run_on(&["n2", "n2"], |_, _, length| if length > 0 { State::Damaged } else { State::Measured });
+        assert_eq!(found(&alone), node(Direction::Both, Symptom::Damaged, 1024));
     }
 
     #[test]

@@ -1,16 +1,12 @@
-//! Suspicions to findings: symptom, size in seconds, cells that agree, what re-tests say.
+//! What a finding is, its symptom, and the order of several.
 //!
-//! In: a [`Judgement`] and the run that it is about. Out: [`Finding`]s with names.
+//! In: findings of runs. Out: [`Finding`]s in order, those of several modes together.
 
-use super::{
-    Diagnosis, Direction, Kind, Symptom,
-    folded::Folded,
-    judgement::{Agreement, Judgement, Suspicion},
-    retests,
-};
+use std::cmp::Ordering;
+
+use super::{Direction, Kind, Symptom};
 use crate::{
     plan::Mode,
-    record::{BoxError, Run},
     units::{Bytes, Rank},
 };
 
@@ -34,6 +30,15 @@ impl RetestVerdict {
             Self::Transient => "transient",
         }
     }
+}
+
+/// How many of the cells that should be slow are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// Ordered pairs that are slow by at least half of the finding's size over its lengths.
+    pub slow: usize,
+    /// All that were measured.
+    pub of: usize,
 }
 
 /// A finding at one length.
@@ -88,6 +93,13 @@ pub struct Finding {
     pub curve: Vec<AtLength>,
 }
 
+impl Finding {
+    /// At the shortest length and at the longest; `None` of what has no times.
+    pub fn ends(&self) -> Option<[&AtLength; 2]> {
+        Some([self.curve.first()?, self.curve.last()?])
+    }
+}
+
 /// Ranks that waited in vain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waited {
@@ -99,76 +111,6 @@ pub struct Waited {
 
 /// Length up to which a single length says more about latency than about bandwidth.
 const SHORT: Bytes = Bytes(8 * 1024);
-
-/// The findings about a run's times.
-pub(super) fn of_times(run: &dyn Run, folded: &Folded, judgement: &Judgement) -> Result<Vec<Finding>, BoxError> {
-    let mut found = Vec::new();
-    for suspicion in &judgement.suspicions {
-        let mut finding = finding(run.header().mode, folded, judgement, suspicion);
-        finding.retest = retests::verdict(run, folded, judgement, suspicion)?;
-        // Nothing is wrong with a link that was slow once.
-        if suspicion.kind != Kind::Link || finding.retest != Some(RetestVerdict::Transient) {
-            found.push(finding);
-        }
-    }
-    Ok(found)
-}
-
-/// Adds hosts whose samples scatter although their medians are usual. `scatter`: of a [`super::scatter::Panel`].
-pub(super) fn add_jitter(mode: Mode, scatter: &Folded, judgement: &Judgement, diagnosis: &mut Diagnosis) {
-    for suspicion in judgement.suspicions.iter().filter(|suspicion| suspicion.kind == Kind::Node) {
-        let name = &scatter.names[suspicion.hosts[0]];
-        let is_told =
-            |finding: &Finding| matches!(finding.kind, Kind::Node | Kind::Rank) && finding.hosts.contains(name);
-        if diagnosis.findings.iter().any(is_told) {
-            continue;
-        }
-        let finding = finding(mode, scatter, judgement, suspicion);
-        diagnosis.findings.push(Finding { symptom: Symptom::Jitter, ..finding });
-    }
-}
-
-/// What one suspicion comes to. `folded`: the times that sizes in seconds refer to.
-pub(super) fn finding(mode: Mode, folded: &Folded, judgement: &Judgement, suspicion: &Suspicion) -> Finding {
-    let (first, last) = suspicion.range;
-    let curve: Vec<AtLength> = (0..folded.lengths.len())
-        .map(|index| {
-            let ratio = judgement.effect_at(suspicion, index).exp();
-            let usual_seconds = folded.level[index];
-            AtLength {
-                length: folded.lengths[index],
-                ratio,
-                usual_seconds,
-                extra_seconds: (ratio - 1.0) * usual_seconds,
-                is_meant: (first..=last).contains(&index),
-            }
-        })
-        .collect();
-    let meant = &curve[first..=last];
-    let mut hosts: Vec<String> = suspicion.hosts.iter().map(|host| folded.names[*host].clone()).collect();
-    if suspicion.kind == Kind::Group {
-        hosts.sort_unstable();
-    }
-    let extra_seconds = meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max);
-    Finding {
-        kind: suspicion.kind,
-        hosts,
-        rank: None,
-        direction: suspicion.direction,
-        symptom: if fades(&curve, first, last) { Symptom::Latency } else { symptom(meant) },
-        modes: vec![mode],
-        lengths: (folded.lengths[first], folded.lengths[last]),
-        ratio: suspicion.effect.exp(),
-        extra_seconds,
-        confidence: 1.0 - suspicion.doubt,
-        cells: judgement.agreement(suspicion),
-        share: None,
-        elsewhere: None,
-        waited: None,
-        retest: None,
-        curve,
-    }
-}
 
 /// A constant extra time is latency; one that grows with the length is bandwidth.
 pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
@@ -197,11 +139,13 @@ const FADED: f64 = 0.5;
 /// of the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.
 pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
     let is_of_two = |finding: &Finding| matches!(finding.symptom, Symptom::Duplex | Symptom::Noise);
+    // What else is wrong with a place neither explains these nor is explained by them.
+    let apart = |symptom| Some(symptom).filter(|symptom| matches!(symptom, Symptom::Jitter | Symptom::Damaged));
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings.drain(..) {
         let is_same = |other: &&mut Finding| {
-            (other.kind, other.rank, &other.hosts, other.symptom == Symptom::Jitter)
-                == (finding.kind, finding.rank, &finding.hosts, finding.symptom == Symptom::Jitter)
+            (other.kind, other.rank, &other.hosts, apart(other.symptom))
+                == (finding.kind, finding.rank, &finding.hosts, apart(finding.symptom))
         };
         match merged.iter_mut().find(is_same) {
             None => merged.push(finding),
@@ -214,10 +158,14 @@ pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
             }
         }
     }
-    // How many pairs are affected, times how much.
-    let weight = |finding: &Finding| finding.cells.of.max(1) as f64 * finding.ratio.ln();
-    merged.sort_by(|a, b| (a.kind == Kind::Link).cmp(&(b.kind == Kind::Link)).then(weight(b).total_cmp(&weight(a))));
+    merged.sort_by(|a, b| by_weight((a.kind, a.cells, a.ratio), (b.kind, b.cells, b.ratio)));
     *findings = merged;
+}
+
+/// Which of two findings comes first: links last, else by how many pairs are affected, times how much.
+pub(in crate::analysis) fn by_weight(a: (Kind, Agreement, f64), b: (Kind, Agreement, f64)) -> Ordering {
+    let weight = |(_, cells, ratio): (Kind, Agreement, f64)| cells.of.max(1) as f64 * ratio.ln().abs();
+    (a.0 == Kind::Link).cmp(&(b.0 == Kind::Link)).then(weight(b).total_cmp(&weight(a)))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{
     split::{Halves, split},
 };
 use crate::{
-    analysis::square::Square,
+    analysis::{square::Square, ticks::Unticked},
     record::{BoxError, Run, Statistic},
     stats::{Singles, median},
     units::{Bytes, Hosts, Rank},
@@ -34,6 +34,8 @@ pub struct Folded {
     pub half: Vec<Square>,
     /// Source and destination of pairs that were measured in this direction only, whose mean is no mean; `[length]`.
     pub one_way: Vec<Vec<(usize, usize)>>,
+    /// By how much equal pairs may be apart because clocks tick, seconds.
+    pub apart: f64,
 }
 
 impl Folded {
@@ -45,7 +47,8 @@ impl Folded {
     /// Of a statistic of `run`, without the ranks for which `is_left_out` (their hosts keep the others).
     pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
         let hosts = &run.header().hosts;
-        let mut folded = Self::empty(hosts.names().to_vec());
+        let run = &Unticked::of(run)?;
+        let mut folded = Self { apart: run.apart(), ..Self::empty(hosts.names().to_vec()) };
         let part = |[values]: [&[f64]; 1]| Part::of(|pair| values[pair], hosts, &all(hosts), is_left_out);
         read_lengths(run, [statistic], part, |length, part| folded.push(length, part))?;
         Ok(folded)
@@ -53,7 +56,7 @@ impl Folded {
 
     /// Of these hosts, without any length.
     pub(super) fn empty(names: Vec<String>) -> Self {
-        Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![] }
+        Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![], apart: 0.0 }
     }
 
     /// Adds a length.
@@ -69,6 +72,7 @@ impl Folded {
     /// share no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
         let mut relative = Self::empty(self.names.clone());
+        relative.apart = self.apart + base.apart;
         for (index, length) in self.lengths.iter().enumerate() {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
@@ -95,13 +99,14 @@ impl Folded {
             mean: pick(&self.mean),
             half: pick(&self.half),
             one_way: lengths.iter().map(|length| self.one_way[*length].clone()).collect(),
+            apart: self.apart,
         }
     }
 
     /// Names, lengths and levels alone.
     pub fn without_pairs(&self) -> Self {
-        let (names, lengths, level) = (self.names.clone(), self.lengths.clone(), self.level.clone());
-        Self { names, lengths, level, mean: vec![], half: vec![], one_way: vec![] }
+        let (lengths, level) = (self.lengths.clone(), self.level.clone());
+        Self { lengths, level, apart: self.apart, ..Self::empty(self.names.clone()) }
     }
 
     /// Share of the pairs that were measured, at the length at which most were.
@@ -109,6 +114,21 @@ impl Folded {
         let hosts = self.hosts();
         let cells = self.mean.par_iter().map(|mean| mean.cells().iter().sum::<usize>());
         cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
+    }
+
+    /// Share of the ordered pairs that were measured, at the length at which most were: a pair that was measured one way
+    /// counts half.
+    pub fn measured_ways(&self) -> f64 {
+        let hosts = self.hosts();
+        let lengths = self.mean.par_iter().zip(&self.one_way);
+        let cells = lengths.map(|(mean, one_way)| mean.cells().iter().sum::<usize>() - one_way.len());
+        cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
+    }
+
+    /// Names of the hosts of which no pair was measured at any length.
+    pub fn unmeasured(&self) -> Vec<String> {
+        let is_empty = |host: &usize| self.mean.iter().all(|mean| mean.present(*host) == 0);
+        (0..self.hosts()).filter(is_empty).map(|host| self.names[host].clone()).collect()
     }
 
     /// Some hosts, by number, in this order; levels stay those of all.
@@ -126,6 +146,7 @@ impl Folded {
             mean: pick(&self.mean),
             half: pick(&self.half),
             one_way: self.one_way.iter().map(renumbered).collect(),
+            apart: self.apart,
         }
     }
 
@@ -280,6 +301,13 @@ mod tests {
 
     fn is_near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-5
+    }
+
+    #[test]
+    fn a_pair_that_was_measured_one_way_is_half_measured() {
+        let one_way = run(&[8], |_, from, to| if from % 3 == 0 && to % 3 == 1 { f64::NAN } else { 1.0 });
+        let folded = read(&one_way, &EVERYBODY);
+        assert!(is_near(folded.measured(), 1.0) && is_near(folded.measured_ways(), 5.0 / 6.0));
     }
 
     #[test]

@@ -64,11 +64,6 @@ impl Columns {
     }
 }
 
-/// Of a row's cells, how many its middle is taken of in the end.
-pub(super) fn looked_at(cells: usize) -> usize {
-    cells / Columns::with(cells, ENOUGH_AT_LAST).step
-}
-
 /// How many cells rows have, about.
 fn usual_cells(square: &Square) -> usize {
     let rows = || (0..square.side()).step_by(square.side().div_ceil(ROWS).max(1));
@@ -220,7 +215,7 @@ mod tests {
             assert_eq!(Columns::most(&Square::zero(hosts)).step, step);
         }
         for cells in [1, 399, 400, 799, 800, 1023, 4095] {
-            let looked_at = looked_at(cells);
+            let looked_at = cells / Columns::with(cells, ENOUGH_AT_LAST).step;
             assert!(looked_at <= cells && looked_at >= cells.min(ENOUGH_AT_LAST) && looked_at < 2 * ENOUGH_AT_LAST);
         }
     }

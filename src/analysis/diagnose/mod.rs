@@ -4,26 +4,20 @@
 //! nothing; [`crate::view`] writes what it says.
 //!
 //! ```text
-//! run -> ranks (compared with those beside them) -> folded (hosts, logarithms) -> model (structure, effects, rests)
-//!     -> accuse (pods, groups, hosts, links beyond chance) -> judgement (how much, which cells agree)
-//!     -> findings (symptom, size in seconds, re-tests)
+//! run -> ranks (compared with those of their host) -> folded (hosts, logarithms)
+//!     -> places (distances, places that are slow beyond chance) -> by_places (symptom, size in seconds, re-tests)
 //! ```
 //!
-//! * [`folded`], [`model`], [`evidence`]: what the numbers say;
-//! * [`accuse`], [`judgement`]: who is to blame for it; the same for times, for their scatter, and for differences of
-//!   two runs. A new kind of fault is a file beside `links` and `pods`, and its place in [`accuse::judge`].
+//! * [`folded`]: what the numbers say; `places`: the model of times, and which places are slow; `failed`, `stuck`: what
+//!   never arrived. A new place is a function there and a line in its search.
+//! * `contrast`: the difference of two modes, judged by the same model, as [`super::compare`] judges that of two runs.
 //!
-//! Time: in proportion to the number of cells. What needs all pairs of hosts again and again, the search for structure
-//! (`sample`), and the decomposition (`middles`), looks at some of the cells where there are many; how samples scatter
-//! is asked of some partners of every host (`scatter`). Single links are looked for in all cells.
+//! Time: in proportion to the number of cells; how samples scatter is asked of some partners of every host (`scatter`).
 //!
-//! Method: robust two-way decomposition in logarithms, per length, against a structure that is found in the data.
 //! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like
-//! the noise seen in it; the sum is split evenly among what is judged separately. Of what is found, the share of false
-//! findings is kept as low. Beside it a least size applies ([`accuse::Floors`]), so that a finding is never just
-//! significant.
+//! the noise seen in it; the sum is split evenly among what is judged separately. A least size applies as well, so that a
+//! finding is never just significant.
 
-pub mod accuse;
 mod bands;
 mod by_places;
 mod contrast;
@@ -31,41 +25,24 @@ pub mod evidence;
 mod failed;
 mod findings;
 pub mod folded;
-pub mod judgement;
-mod links;
 mod logarithms;
 mod middles;
-pub mod model;
-mod one_way;
-mod places;
-mod pods;
+pub(super) mod places;
 mod polish;
 mod ranks;
-mod retests;
-mod routes;
-mod sample;
+pub(super) mod sample;
 mod scatter;
 mod split;
 mod structure;
 pub mod stuck;
-mod uplinks;
-mod ways;
 
-pub(super) use findings::symptom;
-pub use findings::{AtLength, Finding, RetestVerdict, Waited};
-pub use judgement::Agreement;
+pub use findings::{Agreement, AtLength, Finding, RetestVerdict, Waited};
+pub(super) use findings::{by_weight, symptom};
 
-use rayon::prelude::*;
-
-use accuse::Floors;
-use folded::Folded;
-use scatter::Panel;
-
-use super::{directed::Directed, groups};
+use super::directed::Directed;
 use crate::{
     plan::Mode,
     record::{BoxError, Run, Statistic},
-    stats::median_of,
     units::{Bytes, counted, hostlist},
 };
 
@@ -86,6 +63,8 @@ pub enum Kind {
     Routes,
     /// The way between two groups of hosts.
     Gate,
+    /// The cable between two neighbours on a torus, which other pairs' routes take too.
+    Cable,
     /// One rail of several hosts that share its switch.
     Rail,
 }
@@ -101,6 +80,7 @@ impl Kind {
             Self::Link => "link",
             Self::Routes => "routes",
             Self::Gate => "gate",
+            Self::Cable => "cable",
             Self::Rail => "rail",
         }
     }
@@ -127,6 +107,15 @@ impl Direction {
         }
     }
 
+    /// The same seen from the other end.
+    pub(super) fn reversed(self) -> Self {
+        match self {
+            Self::Both => Self::Both,
+            Self::Send => Self::Receive,
+            Self::Receive => Self::Send,
+        }
+    }
+
     /// The effect this way, of which `common` is what both ways have and `side` is what sending has more and receiving
     /// less.
     pub(super) fn effect(self, common: f64, side: f64) -> f64 {
@@ -135,6 +124,11 @@ impl Direction {
             Self::Send => common + side,
             Self::Receive => common - side,
         }
+    }
+
+    /// What counts this way of what is seen outward and inward.
+    pub(super) fn of(self, out: f64, into: f64) -> f64 {
+        self.effect((out + into) / 2.0, (out - into) / 2.0)
     }
 }
 
@@ -175,21 +169,9 @@ impl Symptom {
     }
 }
 
-/// What times are taken to be made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Model {
-    /// Factors of hosts, groups and pairs that multiply.
-    #[default]
-    Factors,
-    /// Distances and places, of which the slowest counts.
-    Places,
-}
-
 /// What the detector is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What times are taken to be made of.
-    pub model: Model,
     /// Probability with which a healthy run has no finding.
     pub confidence: f64,
     /// The group of every host of the first run, `[host]`, where somebody knows them; else they are found in the data.
@@ -212,6 +194,8 @@ pub struct Judged {
     pub noise: f64,
     /// Share of the pairs of hosts that were measured.
     pub measured: f64,
+    /// Hosts of which no pair was measured, whatever the reason.
+    pub unmeasured: Vec<String>,
 }
 
 /// What is worth knowing and no fault.
@@ -308,14 +292,12 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         }
         if let Some(reason) = unusable(*run)? {
             diagnosis.invalid.push(reason);
+            // What was tried and failed needs no peers to be compared with.
+            diagnosis.findings.extend(failed::find(*run, &diagnosis.group, 1.0 - confidence)?);
             times.push(None);
             continue;
         }
-        let judge = match options.model {
-            Model::Factors => judge_run,
-            Model::Places => by_places::judge_run,
-        };
-        let (folded, group) = judge(*run, (known.as_deref(), is_twin), confidence, &mut diagnosis)?;
+        let (folded, group) = by_places::judge_run(*run, (known.as_deref(), is_twin), confidence, &mut diagnosis)?;
         known.get_or_insert(group);
         times.push(Some(folded));
     }
@@ -353,61 +335,6 @@ fn unusable(run: &dyn Run) -> Result<Option<String>, BoxError> {
         return Ok(Some(format!("{mode}: {hosts}; it takes {LEAST_HOSTS} to say which one is different")));
     }
     Ok(None)
-}
-
-/// Why hosts and links that are slow both ways cannot be told. `measured`: the share of the pairs.
-fn not_understood(mode: Mode, measured: f64) -> String {
-    let what = "what is slow both ways cannot be told from what is far";
-    match (100.0 * measured).round() {
-        100.0 => format!("{mode}: no groups of hosts explain the times: {what}; name the switches with --topology"),
-        percent => format!(
-            "{mode}: only {percent} % of the pairs were measured: {what}; measure more rounds, or name the switches with \
-             --topology"
-        ),
-    }
-}
-
-/// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group
-/// of every host.
-fn judge_run(
-    run: &dyn Run,
-    (known, is_twin): (Option<&[usize]>, bool),
-    confidence: f64,
-    diagnosis: &mut Diagnosis,
-) -> Result<(Folded, Vec<usize>), BoxError> {
-    let mode = run.header().mode;
-    let is_left_out = ranks::judge(run, confidence, diagnosis)?;
-    let (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
-    let (hosts, measured) = (folded.hosts(), folded.measured());
-    // Taking a run apart needs the room that its pairs have.
-    let times = if is_twin { folded.clone() } else { folded.without_pairs() };
-    let mut judgement = accuse::judge(folded, known, confidence, Floors::OF_TIMES);
-    let many_links = routes::set_aside(mode, &mut judgement, &times.names);
-    let fit = &judgement.fit;
-    let noise = median_of(fit.lengths.iter().map(|length| length.noise.hypot(length.side_noise)), &mut vec![]);
-    diagnosis.runs.push(Judged { mode, hosts, ranks: run.ranks(), lengths: times.lengths.clone(), noise, measured });
-    if noise > MOST_NOISE {
-        let percent = (100.0 * noise).round();
-        diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
-    } else {
-        if !fit.is_understood {
-            diagnosis.invalid.push(not_understood(mode, measured));
-        }
-        diagnosis.invalid.extend(many_links);
-        diagnosis.findings.extend(findings::of_times(run, &times, &judgement)?);
-    }
-    let group = judgement.fit.group.clone();
-    drop(judgement);
-    diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
-    let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
-    let judge = |Panel { hosts, folded }: Panel| {
-        let levels = folded.without_pairs();
-        let of_panel = groups::by_size(&hosts.iter().map(|host| group[*host]).collect::<Vec<_>>());
-        (levels, accuse::judge(folded, Some(&of_panel), confidence, Floors::OF_SCATTER))
-    };
-    let judged: Vec<_> = scatter.into_par_iter().map(judge).collect();
-    judged.iter().for_each(|(levels, judgement)| findings::add_jitter(mode, levels, judgement, diagnosis));
-    Ok((times, group))
 }
 
 #[cfg(test)]

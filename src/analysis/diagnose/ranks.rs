@@ -7,11 +7,12 @@ use rayon::prelude::*;
 
 use super::{
     Agreement, Diagnosis, Kind,
-    accuse::Floors,
     evidence::{self, Effects},
     findings::{self, AtLength, Finding},
+    places::Least,
 };
 use crate::{
+    analysis::ticks::Unticked,
     record::{BoxError, Run, Statistic},
     stats::{median, median_of, scatter_about_zero},
     units::{Hosts, Rank},
@@ -24,10 +25,10 @@ const LEAST_NOISE: f64 = 0.004;
 /// them.
 pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -> Result<Vec<bool>, BoxError> {
     let mut is_slow = vec![false; run.ranks()];
-    let Some((effects, level)) = effects(run, Statistic::Median)? else { return Ok(is_slow) };
-    let threshold = evidence::threshold(confidence, run.ranks(), effects.len());
+    let threshold = evidence::threshold(confidence, run.ranks(), run.lengths().len());
+    let Some((effects, level)) = effects(run, Statistic::Median, threshold)? else { return Ok(is_slow) };
     for (rank, evidence) in evidence::weigh(&effects).iter().enumerate() {
-        if evidence.effect <= Floors::OF_TIMES.node || evidence.score <= threshold {
+        if evidence.effect <= Least::OF_TIMES.host || evidence.score <= threshold {
             continue;
         }
         is_slow[rank] = true;
@@ -76,18 +77,19 @@ fn agreement(effects: &[Effects], rank: Rank, effect: f64) -> Agreement {
 /// Effects of ranks and the median time, `[length]`; `None` where no host has more than one.
 type Effect = (Vec<Effects>, Vec<f64>);
 
-fn effects(run: &dyn Run, statistic: Statistic) -> Result<Option<Effect>, BoxError> {
+fn effects(run: &dyn Run, statistic: Statistic, threshold: f64) -> Result<Option<Effect>, BoxError> {
     let hosts = &run.header().hosts;
     let ranks = hosts.ranks();
     if ranks == hosts.count() || hosts.count() < 2 {
         return Ok(None);
     }
+    let run = &Unticked::of(run)?;
     let mut values = vec![f64::NAN; ranks * ranks];
     let (mut effects, mut level) = (Vec::new(), Vec::new());
     for index in 0..run.lengths().len() {
         run.read_rows(statistic, index, 0..ranks, &mut values)?;
-        let send = contrasts(hosts, |rank, partner| values[rank * ranks + partner]);
-        let receive = contrasts(hosts, |rank, partner| values[partner * ranks + rank]);
+        let send = contrasts(hosts, threshold, |rank, partner| values[rank * ranks + partner]);
+        let receive = contrasts(hosts, threshold, |rank, partner| values[partner * ranks + rank]);
         effects.push(combine(&send, &receive));
         level.push(median(&mut values.iter().copied().filter(|time| *time > 0.0).collect::<Vec<_>>()));
     }
@@ -97,11 +99,15 @@ fn effects(run: &dyn Run, statistic: Statistic) -> Result<Option<Effect>, BoxErr
 /// Differences of a rank from the middle of its host, over partners.
 struct Contrast {
     effect: f64,
+    /// Standard error of the effect by its own differences, however these are distributed: where they are apart by whole
+    /// steps, as times are where messages meet on their way or clocks tick, the middle of the deviations says little.
+    own_error: f64,
     noise: f64,
     cells: usize,
 }
 
-fn contrasts(hosts: &Hosts, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Contrast> {
+/// `threshold`: standard errors by which an effect is beyond chance.
+fn contrasts(hosts: &Hosts, threshold: f64, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Contrast> {
     let ranks = hosts.ranks();
     let of_host = |host: usize| -> Vec<(usize, Contrast)> {
         let own = hosts.ranks_of(host);
@@ -125,14 +131,27 @@ fn contrasts(hosts: &Hosts, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Co
         let contrast = |mut differences: Vec<f64>| {
             let effect = median(&mut differences);
             let cells = differences.len();
+            let own_error = (effect.abs() - bound(&mut differences, threshold)).max(0.0) / threshold;
             differences.iter_mut().for_each(|value| *value -= effect);
-            Contrast { effect, noise: scatter_about_zero(&mut differences), cells }
+            Contrast { effect, own_error, noise: scatter_about_zero(&mut differences), cells }
         };
         own.iter().copied().zip(differences.into_iter().map(contrast)).collect()
     };
     let mut all: Vec<(usize, Contrast)> = (0..hosts.count()).into_par_iter().flat_map_iter(of_host).collect();
     all.sort_unstable_by_key(|(rank, _)| *rank);
     all.into_iter().map(|(_, contrast)| contrast).collect()
+}
+
+/// How far the median of these values is from zero at least, so many standard errors of the sign test away from the
+/// values' own median: below zero where it may be on the other side.
+fn bound(values: &mut [f64], errors: f64) -> f64 {
+    let count = values.len();
+    let Some(last) = count.checked_sub(1) else { return f64::NAN };
+    values.sort_unstable_by(f64::total_cmp);
+    let off = errors * (count as f64).sqrt() / 2.0;
+    let at = |place: f64| values[place.clamp(0.0, last as f64) as usize];
+    let middle = last as f64 / 2.0;
+    if at(middle) < 0.0 { -at((middle + off).ceil()) } else { at((middle - off).floor()) }
 }
 
 fn combine(send: &[Contrast], receive: &[Contrast]) -> Effects {
@@ -143,7 +162,7 @@ fn combine(send: &[Contrast], receive: &[Contrast]) -> Effects {
     let (send_noise, receive_noise) = (noise(send), noise(receive));
     let error = |contrast: &Contrast, noise: f64| match contrast.cells {
         0..=2 => f64::INFINITY,
-        cells => 1.2533 * noise / (cells as f64).sqrt(),
+        cells => (1.2533 * noise / (cells as f64).sqrt()).max(contrast.own_error),
     };
     let number = |value: f64| if value.is_nan() { 0.0 } else { value };
     let pairs = || send.iter().zip(receive);

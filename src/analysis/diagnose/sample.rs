@@ -13,11 +13,13 @@ use rayon::prelude::*;
 use super::{
     bands,
     folded::Folded,
-    one_way::{less_sides, sides_of_both_ways},
-    polish::fit_groups,
+    polish::{fit_groups, fit_sides},
     structure::{self, Neighbourhoods, Structure},
 };
-use crate::analysis::groups::{self, Toward};
+use crate::analysis::{
+    groups::{self, Toward},
+    square::Square,
+};
 
 /// Most hosts that are all looked at.
 const MOST_HOSTS: usize = 256;
@@ -35,7 +37,7 @@ const MOST_STRANGERS: usize = 128;
 const LEAST_PAIRS: f64 = 0.9;
 
 /// Finds groups of hosts, or patterns where groups do not explain what there is.
-pub(super) fn infer(folded: &Folded) -> Structure {
+pub fn infer(folded: &Folded) -> Structure {
     let hosts = folded.hosts();
     if hosts <= MOST_HOSTS || folded.measured() < LEAST_PAIRS {
         return infer_of_all(folded);
@@ -54,7 +56,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         if strangers.len() < FEWEST_STRANGERS || chosen.len() > CHOSEN {
             let mut group: Vec<usize> = placed.into_iter().map(|(group, _)| group).collect();
             chosen.iter().zip(&structure.group).for_each(|(host, own)| group[*host] = *own);
-            return Structure::of_groups(groups::by_size(&group), true, true);
+            return Structure::of_groups(groups::by_size(&group), true);
         }
         chosen.extend(strangers.iter().step_by(strangers.len().div_ceil(MOST_STRANGERS)));
         chosen.sort_unstable();
@@ -72,6 +74,31 @@ fn infer_of_all(folded: &Folded) -> Structure {
     };
     let mean = (0..folded.mean.len()).into_par_iter().map(of_length).collect();
     structure::infer(&Folded { mean, ..folded.clone() })
+}
+
+/// Pairs from which on their middle is more than what chance makes of one of them.
+const LEAST_BOTH_WAYS: usize = 3;
+
+/// What hosts send slower than they receive, from the pairs that were measured both ways, `[host]`; 0 where these are
+/// too few.
+fn sides_of_both_ways(half: &Square) -> Vec<f64> {
+    let cells = half.cells().into_iter();
+    fit_sides(half)
+        .into_iter()
+        .zip(cells)
+        .map(|(side, cells)| if cells < LEAST_BOTH_WAYS { 0.0 } else { side })
+        .collect()
+}
+
+/// Means without what a host sends slower than it receives, which cancels out where both directions are there.
+fn less_sides(mean: &Square, effect: &[f64], one_way: &[(usize, usize)]) -> Square {
+    let mut mean = mean.clone();
+    for &(from, to) in one_way {
+        let value = mean.at(from, to) - (effect[from] - effect[to]);
+        mean.set(from, to, value);
+        mean.set(to, from, value);
+    }
+    mean
 }
 
 /// Hosts from all over the run, ascending. Neighbours are often of one leaf: one host is chosen of each few of them, at

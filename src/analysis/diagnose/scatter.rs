@@ -1,20 +1,14 @@
 //! How far the samples of every pair scatter, read together with its times.
 //!
-//! In: medians and deviations, each read once. Out: the times, as [`Folded`], and the scatter, as [`Panel`]s: whether a
-//! host scatters more than others can be told from some of its partners, so many hosts are judged in parts. Who
-//! scatters too much is [`super::accuse`]'s.
+//! In: medians and deviations, each read once. Out: the times and the scatter, each as [`Folded`]: whether a host scatters more
+//! than others can be told from some of its partners, so many hosts are judged in parts, panels. Who scatters too much is
+//! `places::jitter`'s.
 
 use super::folded::{Folded, Part, all, read_lengths};
-use crate::record::{BoxError, Run, Statistic};
-
-/// Some hosts among each other.
-pub(super) struct Panel {
-    /// Their numbers.
-    pub hosts: Vec<usize>,
-    /// Deviation in units of the median, at least what a steady pair may have. Its level is in seconds at the usual
-    /// times.
-    pub folded: Folded,
-}
+use crate::{
+    analysis::ticks::Unticked,
+    record::{BoxError, Run, Statistic},
+};
 
 /// Fewest hosts of a panel, where there are as many.
 const HOSTS: usize = 128;
@@ -22,15 +16,17 @@ const HOSTS: usize = 128;
 /// Deviation of the samples of a steady pair, as a share of its median: hosts that differ by less are alike as well.
 const STEADY: f64 = 0.03;
 
-/// Times and scatter, without the ranks for which `is_left_out`; no panels where the run has no deviations.
-pub(super) fn read_with_times(run: &dyn Run, is_left_out: &[bool]) -> Result<(Folded, Vec<Panel>), BoxError> {
+/// Times and scatter, without the ranks for which `is_left_out`; no panels where the run has no deviations. Scatter: the
+/// deviation in units of the median, at least what a steady pair may have; its level is in seconds at the usual times.
+pub(super) fn read_with_times(run: &dyn Run, is_left_out: &[bool]) -> Result<(Folded, Vec<Folded>), BoxError> {
     if !run.statistics().contains(&Statistic::Deviation) {
         return Ok((Folded::read(run, Statistic::Median, is_left_out)?, Vec::new()));
     }
+    let run = &Unticked::of(run)?;
     let hosts = &run.header().hosts;
     let names_of = |panel: &Vec<usize>| panel.iter().map(|host| hosts.names()[*host].clone()).collect();
     let (everybody, panels) = (all(hosts), panels(hosts.count()));
-    let mut folded = Folded::empty(names_of(&everybody));
+    let mut folded = Folded { apart: run.apart(), ..Folded::empty(names_of(&everybody)) };
     let mut scatter: Vec<Folded> = panels.iter().map(|panel| Folded::empty(names_of(panel))).collect();
     let part = |[times, deviations]: [&[f64]; 2]| {
         let share = |pair: usize| match times[pair] {
@@ -47,8 +43,7 @@ pub(super) fn read_with_times(run: &dyn Run, is_left_out: &[bool]) -> Result<(Fo
         }
         folded.push(length, times);
     })?;
-    let panels = panels.into_iter().zip(scatter).map(|(hosts, folded)| Panel { hosts, folded }).collect();
-    Ok((folded, panels))
+    Ok((folded, scatter))
 }
 
 /// The hosts of every panel: each so many-th one, so that neighbours, which are often alike, are in different panels.
@@ -101,15 +96,15 @@ mod tests {
         let seconds = |from: usize| if from.is_multiple_of(3) { 7.0 } else { 1.0 };
         let read = |run: &MemoryRun| read_with_times(run, &[false; 6]).unwrap();
         let (times, panels) = read(&run(&names, &BOTH, |from, _| (seconds(from), 0.1 * seconds(from))));
-        let [Panel { hosts, folded }] = &panels[..] else { panic!("{} panels", panels.len()) };
-        assert_eq!((&hosts[..], &folded.names, times.hosts()), (&[0, 1, 2][..], &times.names, 3));
+        let [folded] = &panels[..] else { panic!("{} panels", panels.len()) };
+        assert_eq!((&folded.names, times.hosts()), (&times.names, 3));
         assert!((folded.level[0] - 0.1).abs() < 1e-6 && (times.level[0] - 1.0).abs() < 1e-6);
         // A tenth of the time everywhere: nobody scatters more.
         assert!(are_all(&folded.mean[0], 0.0) && are_all(&folded.half[0], 0.0));
         assert!((times.half[0].at(0, 1) - 7f64.ln() / 2.0).abs() < 1e-5);
         // What is steady enough is alike.
         let (_, panels) = read(&run(&names, &BOTH, |from, to| (seconds(from), 0.001 * (1 + to) as f64)));
-        assert!(are_all(&panels[0].folded.mean[0], 0.0) && are_all(&panels[0].folded.half[0], 0.0));
+        assert!(are_all(&panels[0].mean[0], 0.0) && are_all(&panels[0].half[0], 0.0));
         let (times, panels) = read(&run(&names, &BOTH[..1], |from, _| (seconds(from), 0.1)));
         assert!(panels.is_empty() && times.hosts() == 3);
     }
@@ -145,7 +140,7 @@ mod tests {
         found.sort_by(|a, b| a.0.cmp(&b.0));
         let expected = ["node077", "node120"].map(|name| (name.to_owned(), Symptom::Jitter, "send"));
         assert_eq!(found, expected);
-        assert!(findings.iter().all(|found| found.cells.of == 149 && found.cells.is_most(0.9)));
+        assert!(findings.iter().all(|found| found.cells.of == 149 && found.cells.slow > 134));
         assert!(findings.iter().all(|found| (found.ratio - 4.0).abs() < 0.2), "{findings:?}");
     }
 }

@@ -5,69 +5,45 @@
 //! could be, by how well one direction of every pair predicts the other one. Where many pairs are missing, most have
 //! one direction alone: there it is decided by how well all is explained, with what the numbers for it cost.
 
-use nalgebra::DMatrix;
 use rayon::prelude::*;
 
-use super::{
-    bands::bands,
-    folded::Folded,
-    middles::toward_groups,
-    polish::{Neighbourhood, fit_groups, members},
-};
+use super::{bands::bands, folded::Folded, middles::toward_groups, polish::fit_groups};
 use crate::{
     analysis::{
-        groups::{self, Band, spectral, torus, tree},
+        groups::{self, Band, members, spectral, torus, tree},
         square::Square,
     },
     stats::scatter_about_zero,
 };
 
 /// Where every host has its own neighbourhood, what is known of these.
-pub(super) enum Neighbourhoods {
+pub enum Neighbourhoods {
     /// They do not matter: groups are all that there is.
     None,
-    /// For each band of lengths, one pattern in each column, `[host, pattern]`.
-    Patterns(Vec<DMatrix<f64>>),
+    /// They are no hops of a torus.
+    Patterns,
     /// Number of hops between hosts, `[host * hosts + host]`.
     Hops(Vec<u8>),
 }
 
 /// What a network's structure is like: groups of hosts, or else neighbourhoods.
-pub(super) struct Structure {
+pub struct Structure {
     /// `[host]`.
     pub group: Vec<usize>,
-    /// Which pairs of groups are equally far from each other, `[group * groups + group]`, where it is known.
-    pub alike: Option<Vec<usize>>,
     /// Where groups are not all.
     pub neighbourhoods: Neighbourhoods,
-    /// Whether there are enough cells to tell it.
-    pub is_determined: bool,
     /// Whether it predicts one direction of pairs from the other one about as well as noise allows.
     pub is_understood: bool,
 }
 
 impl Structure {
     /// Groups that are all that there is.
-    pub fn of_groups(group: Vec<usize>, is_determined: bool, is_understood: bool) -> Self {
-        Self { group, alike: None, neighbourhoods: Neighbourhoods::None, is_determined, is_understood }
+    pub fn of_groups(group: Vec<usize>, is_understood: bool) -> Self {
+        Self { group, neighbourhoods: Neighbourhoods::None, is_understood }
     }
 
-    fn of_neighbourhoods(
-        hosts: usize,
-        neighbourhoods: Neighbourhoods,
-        is_determined: bool,
-        is_understood: bool,
-    ) -> Self {
-        Self { neighbourhoods, ..Self::of_groups(vec![0; hosts], is_determined, is_understood) }
-    }
-
-    /// What is known of neighbourhoods at one of so many lengths.
-    pub fn neighbourhood(&self, length: usize, lengths: usize) -> Option<Neighbourhood<'_>> {
-        match &self.neighbourhoods {
-            Neighbourhoods::None => None,
-            Neighbourhoods::Patterns(bands) => Some(Neighbourhood::Patterns(&bands[length * bands.len() / lengths])),
-            Neighbourhoods::Hops(hops) => Some(Neighbourhood::Hops(hops)),
-        }
+    fn of_neighbourhoods(hosts: usize, neighbourhoods: Neighbourhoods, is_understood: bool) -> Self {
+        Self { neighbourhoods, ..Self::of_groups(vec![0; hosts], is_understood) }
     }
 }
 
@@ -128,7 +104,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
     let of_groups = |group: Vec<usize>, is_understood: bool| {
         let is_determined = is_determined(hosts + groups * (groups + 1.0) / 2.0);
         let group = if is_determined { group } else { everybody.clone() };
-        Structure::of_groups(group, is_determined, is_determined && is_understood)
+        Structure::of_groups(group, is_determined && is_understood)
     };
     if by_groups < UNEXPLAINED {
         let is_understood = cells >= MOST_MISSING || !has_shortcuts(&bands, &group);
@@ -149,8 +125,7 @@ pub(super) fn infer(folded: &Folded) -> Structure {
         let most = patterns.iter().map(|patterns| patterns.strengths.len()).max().unwrap_or(0);
         let is_determined = is_determined(hosts * (1 + most) as f64);
         let is_understood = is_determined && by_patterns < not_understood;
-        let patterns = Neighbourhoods::Patterns(patterns.into_iter().map(|patterns| patterns.vectors).collect());
-        return Structure::of_neighbourhoods(folded.hosts(), patterns, is_determined, is_understood);
+        return Structure::of_neighbourhoods(folded.hosts(), Neighbourhoods::Patterns, is_understood);
     }
     of_groups(group, by_groups < not_understood)
 }
@@ -180,10 +155,7 @@ fn of_tree(bands: &[Band], starts: &[Vec<usize>]) -> Option<Explained> {
         return None;
     }
     let tree::Explained { tree, cost, misfit } = tree::explain(bands, starts)?;
-    let leaves = tree.pod.len();
-    let places = (0..leaves).flat_map(|leaf| (0..leaves).map(move |other| (leaf, other)));
-    let alike = Some(places.map(|(leaf, other)| tree.near(leaf, other) as usize).collect());
-    let structure = Structure { alike, ..Structure::of_groups(tree.leaf, true, misfit <= UNDERSTOOD_MISFIT) };
+    let structure = Structure::of_groups(tree.leaf, misfit <= UNDERSTOOD_MISFIT);
     (misfit <= MOST_MISFIT).then_some(Explained { structure, cost })
 }
 
@@ -195,7 +167,7 @@ fn of_torus(bands: &[Band], (most, understood): (f64, f64)) -> Option<Explained>
     }
     let torus::Explained { hops, cost, misfit } = torus::explain(bands)?;
     let hops = Neighbourhoods::Hops(hops);
-    let structure = Structure::of_neighbourhoods(hosts, hops, true, misfit <= understood);
+    let structure = Structure::of_neighbourhoods(hosts, hops, misfit <= understood);
     (misfit <= most).then_some(Explained { structure, cost })
 }
 
@@ -335,7 +307,7 @@ const UNDERSTOOD_MISFIT: f64 = 1.4;
 const UNDERSTOOD_MISFIT_OF_FEW: f64 = 1.15;
 
 /// Share of pairs below which many are missing.
-pub(super) const MOST_MISSING: f64 = 0.8;
+const MOST_MISSING: f64 = 0.8;
 
 /// Most hosts that are moved one by one.
 const MOST_HOSTS_TO_MOVE: usize = 32;

@@ -115,9 +115,11 @@ mod tests {
             waits_for: vec![(other, format!("n{other}"))],
             silent: vec![],
             mode: Some(Mode::OneToOne),
+            operation: None,
             length: Some(Bytes(1024)),
             round: Some(0),
             sample: None,
+            step: None,
             seconds: 10.0,
             outcome: WaitOutcome::Ended,
         }

@@ -48,6 +48,13 @@ fn sizes(label: &[usize], count: usize) -> Vec<usize> {
     size
 }
 
+/// Members of every group.
+pub fn members(group: &[usize], groups: usize) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); groups];
+    group.iter().enumerate().for_each(|(host, group)| members[*group].push(host));
+    members
+}
+
 /// Numbers groups by size, the largest first.
 pub fn by_size(label: &[usize]) -> Vec<usize> {
     let count = count(label);
@@ -62,6 +69,11 @@ pub fn by_size(label: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_the_hosts_of_every_group() {
+        assert_eq!(members(&[1, 0, 1, 3], 4), [vec![1], vec![0, 2], vec![], vec![3]]);
+    }
 
     #[test]
     fn groups_are_numbered_by_size() {

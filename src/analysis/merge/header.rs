@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Part;
 use crate::{
-    plan::Noise,
+    plan::{Noise, RETEST_SAMPLES},
     record::{Header, MERGED, MIXED, Provenance},
     units::{Bytes, Hosts},
 };
@@ -38,11 +38,7 @@ pub(super) fn check(parts: &[Part<'_>]) -> Result<(), MergeError> {
         }
     }
     for (number, part) in parts.iter().enumerate() {
-        // A run that tells when and where it was made is made there and then once.
-        let same = |other: &&Part<'_>| {
-            let [a, b] = [part.run.header(), other.run.header()];
-            !a.provenance.created.is_empty() && a.provenance == b.provenance && a.hosts == b.hosts && a.plan == b.plan
-        };
+        let same = |other: &&Part<'_>| part.run.header().is_of_same_run(other.run.header());
         if let Some(first) = parts[..number].iter().find(same) {
             return Err(MergeError::SameRun { name: part.name.to_owned(), first: first.name.to_owned() });
         }
@@ -110,6 +106,8 @@ fn plan(headers: &[&Header], hosts: &Hosts) -> BTreeMap<String, String> {
         let numbers = headers.iter().filter_map(|header| header.item("retest")?.parse::<u64>().ok());
         *sum = numbers.fold(0, u64::saturating_add).to_string();
     }
+    // What several parts found of a pair becomes one; the samples behind it stay in the parts.
+    plan.remove(RETEST_SAMPLES);
     let created: Vec<_> = headers.iter().map(|header| created(header)).collect();
     plan.insert(MERGED.to_owned(), created.join(" "));
     plan

@@ -141,6 +141,17 @@ fn statistics(parts: &[Part<'_>], overlap: &Overlap) -> (Vec<Statistic>, Vec<Str
             (Some(_), _) => {}
         }
     }
+    for statistic in Statistic::OPTIONAL {
+        let has_it = parts.iter().filter(|part| !lacks(part, statistic)).count();
+        match has_it {
+            0 => {}
+            _ if has_it == parts.len() && !overlap.is_shared => kept.push(statistic),
+            _ if overlap.is_shared => {
+                notices.push(format!("the {statistic} is left out: it cannot be joined where parts share pairs"));
+            }
+            _ => notices.push(format!("the {statistic} is left out: not all parts have it")),
+        }
+    }
     if overlap.is_shared || !overlap.is_uniform {
         kept.extend((!kept.is_empty()).then_some(Statistic::MeasurementsAmount));
     }
@@ -211,7 +222,7 @@ impl Run for Merged<'_> {
         let mut cells = Vec::new();
         self.read_cells(length_index, rows, &mut cells)?;
         for (value, cell) in values.iter_mut().zip(&cells) {
-            *value = statistic.of(&cell.summary).unwrap_or(f64::from(cell.samples));
+            *value = statistic.in_cell(cell);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@
 //! A cell that one run alone measured is kept as it is.
 
 use crate::{
-    record::{Cell, State},
+    record::{Cell, Extra, State},
     stats::Summary,
 };
 
@@ -55,6 +55,8 @@ fn joined(a: &Cell, b: &Cell) -> Cell {
             state: worse(a.state, b.state),
             damaged: 0,
             clock_bound: larger(a.clock_bound, b.clock_bound),
+            // Quantiles cannot be joined.
+            extra: if a.extra == b.extra { a.extra } else { Extra::NONE },
         },
     };
     Cell { damaged: a.damaged.saturating_add(b.damaged), ..cell }

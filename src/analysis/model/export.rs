@@ -11,6 +11,7 @@ use super::{
     predict::Model,
 };
 use crate::{
+    analysis::diagnose::{Direction, Finding, Kind, Symptom},
     plan::operation::{Algorithm, Operation},
     record::operations::Operations,
     units::Hosts,
@@ -19,18 +20,15 @@ use crate::{
 /// Largest number of hosts of a platform: every route is written down.
 pub const MOST_HOSTS: usize = 512;
 
-/// An overhead that takes more than this share of one way waits for the other side, and is no overhead.
-const WAITS: f64 = 0.5;
-
 /// A host of a platform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLink {
     /// Its name.
     pub name: String,
-    /// Bytes per second of its cable.
-    pub bandwidth: f64,
-    /// Seconds that its cable adds to those of the class.
-    pub latency: f64,
+    /// Bytes per second of its cable, out and in.
+    pub bandwidth: [f64; 2],
+    /// Seconds that its cable adds to those of the class, out and in.
+    pub latency: [f64; 2],
 }
 
 /// A platform and the factors that make it as fast as what was measured.
@@ -54,7 +52,7 @@ pub struct SimGrid {
 
 /// Whether a call of so many seconds waits for the other side.
 fn waits(fit: &LogGp, (length, seconds): (u64, f64)) -> bool {
-    seconds > WAITS * fit.transit.at(length)
+    LogGp::holds(seconds, fit.transit.at(length))
 }
 
 /// Shortest probed length from which on a send waits for its receive.
@@ -83,9 +81,27 @@ fn overhead_at(overheads: &[(u64, f64, f64)], length: u64) -> (f64, f64) {
     found.map_or((0.0, 0.0), |(_, start, slope)| (*start, *slope))
 }
 
+/// How many times as long a host's cable takes in one direction, at the shortest length and at the longest.
+fn slow_cable(findings: &[Finding], host: &str, direction: Direction) -> [f64; 2] {
+    let is_meant = |found: &&Finding| {
+        (found.kind, &found.hosts[..]) == (Kind::Node, &[host.to_owned()])
+            && matches!(found.symptom, Symptom::Latency | Symptom::Bandwidth)
+            && (found.direction == Direction::Both || found.direction == direction)
+    };
+    let found = findings.iter().find(is_meant).and_then(Finding::ends);
+    found.map_or([1.0; 2], |ends| ends.map(|at| at.ratio))
+}
+
 impl SimGrid {
-    /// Of a fit of pairs, and of overheads where there are some; `None` where no pairs are on two hosts.
-    pub fn of(hosts: &Hosts, distances: &Distances, hockney: &Hockney, fits: &[LogGp]) -> Option<Self> {
+    /// Of a fit of pairs, of overheads where there are some, and of what was found to be slow: hosts have slow cables.
+    /// `None` where no pairs are on two hosts.
+    pub fn of(
+        hosts: &Hosts,
+        distances: &Distances,
+        hockney: &Hockney,
+        fits: &[LogGp],
+        findings: &[Finding],
+    ) -> Option<Self> {
         let between = |class: &&super::hockney::Class| class.name != distances.name(0);
         let far = hockney.classes.iter().rev().find(between)?;
         let fit = fits.iter().find(|fit| fit.name == "between hosts");
@@ -107,16 +123,13 @@ impl SimGrid {
             factors.clone().map(|piece| (piece.first, (network(piece).0 / latency).max(1e-6))).collect();
         let bandwidth_factors =
             factors.map(|piece| (piece.first, rate(piece).map_or(1.0, |rate| rate / bandwidth))).collect();
-        let off = |host: usize| {
-            let found = hockney.departures.iter().find(|departure| departure.host == hosts.names()[host]);
-            found.map_or([1.0; 2], |departure| departure.ratio)
-        };
         let link = |host: usize| {
-            let [short, long] = off(host);
+            let name = hosts.names()[host].clone();
+            let ratios = [Direction::Send, Direction::Receive].map(|way| slow_cable(findings, &name, way));
             HostLink {
-                name: hosts.names()[host].clone(),
-                bandwidth: bandwidth / long,
-                latency: latency * (short - 1.0).max(0.0),
+                name,
+                bandwidth: ratios.map(|[_, long]| bandwidth / long),
+                latency: ratios.map(|[short, _]| latency * (short - 1.0).max(0.0)),
             }
         };
         let classes = hockney.classes.iter().filter(between).map(|class| {

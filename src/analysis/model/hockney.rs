@@ -2,7 +2,8 @@
 //!
 //! In: a run of pairs, whose medians are read twice, some rows at a time, and the groups that its hosts form. Out: per
 //! class a curve of medians and the line through it in pieces; the pairs' own numbers go to the caller, piece by piece,
-//! and their scatter and the hosts that depart are kept. Round trips count half.
+//! and their scatter is kept. Which hosts and pairs depart from it is what [`crate::analysis::diagnose`] finds. Round
+//! trips count half.
 
 use std::ops::Range;
 
@@ -13,17 +14,12 @@ use crate::{
     analysis::topology::inferred::Inferred,
     plan::Mode,
     record::{BoxError, Run, Statistic},
-    stats::{median, quantile, scatter},
+    stats::{median, quantile},
     units::{Bytes, Rank},
 };
 
 /// Cells that are held at a time, unless a single row has more.
 const CELLS_AT_A_TIME: usize = 1 << 16;
-
-/// A host departs by at least this share ...
-const LEAST_DEPARTURE: f64 = 0.1;
-/// ... and by so many robust standard deviations of all hosts.
-const LEAST_SIGMAS: f64 = 5.0;
 
 /// Pairs that are equally far apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,15 +62,6 @@ pub struct PairLine {
     pub beta: f64,
 }
 
-/// A host whose pairs take longer or less long than their class.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Departure {
-    /// Its name.
-    pub host: String,
-    /// Median over its pairs of time over class, at the shortest length and at the longest.
-    pub ratio: [f64; 2],
-}
-
 /// The fit of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hockney {
@@ -82,8 +69,6 @@ pub struct Hockney {
     pub lengths: Vec<u64>,
     /// Those that have pairs, the nearest first.
     pub classes: Vec<Class>,
-    /// Hosts, the farthest off first.
-    pub departures: Vec<Departure>,
 }
 
 /// Why a run has no such fit.
@@ -169,7 +154,6 @@ impl Hockney {
             .each_ref()
             .map(|curve| Piecewise::fit(&lengths.iter().copied().zip(curve.iter().copied()).collect::<Vec<_>>()));
         let pairs = pair_lines(run, distances, share, &fits, &mut each)?;
-        let departures = departures(run, distances, share, &curves)?;
         let mut classes = Vec::new();
         for (number, (fit, (seconds, (pairs, spread)))) in
             fits.into_iter().zip(curves.into_iter().zip(pairs)).enumerate()
@@ -178,7 +162,7 @@ impl Hockney {
                 classes.push(Class { name: distances.name(number), pairs, seconds, fit, spread });
             }
         }
-        Ok(Self { lengths, classes, departures })
+        Ok(Self { lengths, classes })
     }
 
     /// The class of pairs that are farthest apart: what an operation over all hosts waits for.
@@ -281,46 +265,6 @@ fn pair_lines(
     }))
 }
 
-/// Hosts whose pairs differ from their classes.
-fn departures(
-    run: &dyn Run,
-    distances: &Distances,
-    share: f64,
-    curves: &[Vec<f64>; 3],
-) -> Result<Vec<Departure>, BoxError> {
-    let hosts = &run.header().hosts;
-    let measured: Vec<usize> =
-        (0..run.lengths().len()).filter(|length| curves.iter().any(|curve| curve[*length] > 0.0)).collect();
-    let (Some(&first), Some(&last)) = (measured.first(), measured.last()) else { return Ok(Vec::new()) };
-    let mut ratios = vec![[1.0; 2]; hosts.count()];
-    for (end, length) in [first, last].into_iter().enumerate() {
-        let mut of_host = vec![Vec::new(); hosts.count()];
-        for_each_pair(run, length, share, |i, j, value| {
-            let class = distances.class(i, j);
-            if class > 0 {
-                [i, j].iter().for_each(|rank| of_host[distances.host[*rank]].push(value / curves[class][length]));
-            }
-        })?;
-        of_host.iter_mut().zip(&mut ratios).for_each(|(values, ratio)| ratio[end] = median(values));
-    }
-    let sigma = [0, 1].map(|end| scatter(&mut ratios.iter().map(|ratio| ratio[end].ln()).collect::<Vec<_>>()));
-    let is_off = |ratio: &[f64; 2]| {
-        (0..2).any(|end| {
-            let off = ratio[end].ln().abs();
-            off > LEAST_DEPARTURE.ln_1p() && off > LEAST_SIGMAS * sigma[end]
-        })
-    };
-    let mut found: Vec<Departure> = ratios
-        .into_iter()
-        .enumerate()
-        .filter(|(_, ratio)| is_off(ratio))
-        .map(|(host, ratio)| Departure { host: hosts.names()[host].clone(), ratio })
-        .collect();
-    let off = |departure: &Departure| departure.ratio.iter().map(|ratio| ratio.ln().abs()).fold(0.0, f64::max);
-    found.sort_by(|left, right| off(right).total_cmp(&off(left)));
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,8 +333,6 @@ mod tests {
             let slow = if pair.source / 2 == 3 || pair.destination / 2 == 3 { 2.0 } else { 1.0 };
             assert!(is_near(pair.alpha, 6e-6) && is_near(pair.beta, 1e-10 * slow), "{pair:?}");
         }
-        let off: Vec<_> = fitted.departures.iter().map(|departure| departure.host.as_str()).collect();
-        assert_eq!(off, ["d"], "{:?}", fitted.departures);
     }
 
     #[test]

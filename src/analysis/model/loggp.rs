@@ -72,6 +72,9 @@ pub struct Parameters {
 /// Less than this share of a way in the network: the overheads are waiting.
 const WAITING: f64 = 0.1;
 
+/// A call that takes more than this share of one way waits for the other side.
+const HELD: f64 = 0.5;
+
 /// A train whose receives take more than this share of its interval is as slow as they are.
 const RECEIVE_BOUND: f64 = 0.9;
 
@@ -195,6 +198,16 @@ impl LogGp {
         self.costs_within(length, self.transit.at(length))
     }
 
+    /// Whether a send of so many bytes lasts until its receive has ended: the library sends them when both are there.
+    pub fn is_held(&self, length: u64) -> bool {
+        Self::holds(self.send.at(length), self.transit.at(length))
+    }
+
+    /// Whether a call of so many seconds, where one way takes `transit`, waits for the other side.
+    pub fn holds(call: f64, transit: f64) -> bool {
+        call > HELD * transit
+    }
+
     /// As [`LogGp::costs`], where one way takes `transit` seconds.
     pub fn costs_within(&self, length: u64, transit: f64) -> (Costs, f64) {
         let receive = self.receive.at(length).min(transit);
@@ -204,20 +217,29 @@ impl LogGp {
         let gap = self.gap.at(length);
         // A train to one receiver is as slow as its receives: what lies between sends to several is shorter.
         let bound = self.receive.at(length) > RECEIVE_BOUND * gap;
-        let send_gap = if bound { gap.min(self.parameters.gap_per_byte.value * length as f64) } else { gap };
-        (Costs { send, receive, send_gap, gap, copy, reduce }, transit - receive - send)
+        let send_gap = if bound { gap.min(self.on_the_wire(length)) } else { gap };
+        let held = self.is_held(length);
+        // Sends that end before their message has left: several are on the cable at once.
+        let shared = !held && send < send_gap;
+        (Costs { send, receive, send_gap, gap, copy, reduce, held, shared }, transit - receive - send)
     }
 
     /// Costs where receives are posted before and sends are completed later, so that messages are under way together. What
-    /// leaves nothing for the network is then no overhead but waiting, and messages follow each other at G.
+    /// leaves nothing for the network is then no overhead but waiting, and messages follow each other at s G.
     pub fn costs_together(&self, length: u64, transit: f64) -> (Costs, f64) {
         let (costs, latency) = self.costs_within(length, transit);
+        let costs = Costs { held: false, shared: false, ..costs };
         if !Self::is_waiting(latency, transit) {
             return (costs, latency);
         }
         let send = self.isend.as_ref().map_or(0.0, |isend| isend.at(length)).min(transit);
-        let gap = self.parameters.gap_per_byte.value * length as f64;
+        let gap = self.on_the_wire(length);
         (Costs { send, receive: 0.0, send_gap: gap, gap, ..costs }, transit - send)
+    }
+
+    /// s G with the G of messages of this length: libraries send short and long ones differently.
+    fn on_the_wire(&self, length: u64) -> f64 {
+        self.transit.fit.piece(length).line.per_byte.value.max(0.0) * length as f64
     }
 
     /// Whether overheads leave nothing for the network: they wait for the message to travel.

@@ -3,7 +3,8 @@
 //! Max-plus over the messages. A send starts when the process is free and at least g after the start of its previous send;
 //! the process is free o_s later, and the message is there o_s + L after the start. A receive starts when the process is
 //! free, the message is there, and at least g after the start of the previous receive; it takes o_r. Copies and reductions
-//! keep the process busy. Source: Culler and others, "LogP: Towards a realistic model of parallel computation" (1993);
+//! keep the process busy. Where a library sends long messages only when they are received, a send lasts until its receive
+//! has ended ([`Costs::held`]). Source: Culler and others, "LogP: Towards a realistic model of parallel computation" (1993);
 //! LogGP's terms for long messages enter through the costs.
 
 use std::collections::{HashMap, VecDeque};
@@ -48,12 +49,17 @@ pub struct Costs {
     pub copy: f64,
     /// m gamma: combination of two blocks.
     pub reduce: f64,
+    /// Whether a message travels only while both its processes are in their calls (rendezvous).
+    pub held: bool,
+    /// Whether messages that a process sends one right after the other are under way together and share its cable evenly, so
+    /// that all arrive with the last one; else they leave one after the other.
+    pub shared: bool,
 }
 
 impl Costs {
     /// With o_s = o_r = o.
     pub fn logp(o: f64, gap: f64, reduce: f64, copy: f64) -> Self {
-        Self { send: o, receive: o, send_gap: gap, gap, copy, reduce }
+        Self { send: o, receive: o, send_gap: gap, gap, copy, reduce, held: false, shared: false }
     }
 }
 
@@ -100,9 +106,16 @@ pub fn simulate_ways(
                     if rule == GapRule::Joint {
                         own.last_receive = start;
                     }
-                    own.free = start + costs.send;
-                    ways.entry((rank, to)).or_default().push_back(own.free + way(rank, to).latency);
                     ready.push(to);
+                    if costs.held {
+                        // The receive that takes it goes on with this process.
+                        ways.entry((rank, to)).or_default().push_back(start);
+                        break;
+                    }
+                    own.free = start + costs.send;
+                    let further = if costs.shared { sends_behind(&actions[rank], own.next) } else { 0 };
+                    let left = own.free + further as f64 * costs.send_gap;
+                    ways.entry((rank, to)).or_default().push_back(left + way(rank, to).latency);
                 }
                 Action::Receive(from) => {
                     let Some(there) = ways.get_mut(&(from, rank)).and_then(VecDeque::pop_front) else { break };
@@ -111,7 +124,15 @@ pub fn simulate_ways(
                     if rule == GapRule::Joint {
                         own.last_send = start;
                     }
-                    own.free = start + way(from, rank).receive;
+                    let Way { latency, receive } = way(from, rank);
+                    if costs.held {
+                        own.free = start + costs.send + latency + receive;
+                        processes[from].free = processes[rank].free;
+                        processes[from].next += 1;
+                        ready.push(from);
+                    } else {
+                        own.free = start + receive;
+                    }
                 }
             }
             processes[rank].next += 1;
@@ -121,6 +142,11 @@ pub fn simulate_ways(
         if process.next == actions.len() { process.free } else { f64::INFINITY }
     };
     processes.iter().zip(actions).map(end).collect()
+}
+
+/// How many sends stand right behind the one with this number.
+fn sends_behind(actions: &[Action], number: usize) -> usize {
+    actions[number + 1..].iter().take_while(|action| matches!(action, Action::Send(_))).count()
 }
 
 /// The slowest process's time; 0 where there is none.
@@ -174,6 +200,27 @@ mod tests {
             let actions: Vec<_> = (0..procs).map(of).collect();
             assert_eq!(slowest(&times(&actions, (2.0, 6.0, 4.0))), expected, "{procs}");
         }
+    }
+
+    #[test]
+    fn a_send_that_is_held_lasts_until_its_receive_has_ended() {
+        let costs = Costs { held: true, ..Costs::logp(2.0, 0.0, 3.0, 1.0) };
+        let times = |actions: &[Vec<Action>]| simulate(actions, &costs, |_, _| 6.0, GapRule::Separate);
+        // 2 o + L each, one after the other.
+        let to_two = [vec![Action::Send(1), Action::Send(2)], vec![Action::Receive(0)], vec![Action::Receive(0)]];
+        assert_eq!(times(&to_two), [20.0, 10.0, 20.0]);
+        let late = [vec![Action::Send(1), Action::Copy], vec![Action::Reduce, Action::Receive(0)]];
+        assert_eq!(times(&late), [14.0, 13.0]);
+        assert_eq!(times(&[vec![Action::Send(1)], vec![]]), [f64::INFINITY, 0.0]);
+    }
+
+    #[test]
+    fn messages_that_share_a_cable_arrive_with_the_last_one() {
+        let actions = [vec![Action::Send(1), Action::Send(2)], vec![Action::Receive(0)], vec![Action::Receive(0)]];
+        let costs = Costs::logp(2.0, 4.0, 0.0, 0.0);
+        let times = |shared| simulate(&actions, &Costs { shared, ..costs }, |_, _| 6.0, GapRule::Separate);
+        assert_eq!(times(false), [6.0, 10.0, 14.0]);
+        assert_eq!(times(true), [6.0, 14.0, 14.0]);
     }
 
     #[test]

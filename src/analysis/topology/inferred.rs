@@ -7,10 +7,8 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::{
-        diagnose::{
-            folded::Folded,
-            model::{Fit, members},
-        },
+        diagnose::{folded::Folded, sample},
+        groups::members,
         square::Square,
     },
     record::{BoxError, Run, Statistic},
@@ -74,7 +72,7 @@ impl Inferred {
             return Ok(None);
         };
         let (mean, level) = (folded.mean.clone(), folded.level.clone());
-        let group = if hosts < LEAST_HOSTS { vec![0; hosts] } else { Fit::of(folded, None).group };
+        let group = if hosts < LEAST_HOSTS { vec![0; hosts] } else { sample::infer(&folded).group };
         let count = group.iter().max().map_or(0, |last| last + 1);
         let mut groups = members(&group, count);
         let mut strangers = strangers(&mean, &level, &groups);

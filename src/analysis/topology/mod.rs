@@ -1,19 +1,22 @@
 //! Which hosts are near each other: as somebody has written it down, and as the data show it.
 //!
-//! In: the text of a file (Slurm's `topology.conf`, the output of `scontrol show topology`, a DOT graph) and the hosts
-//! of a run. Out: [`Topology`], groups of hosts by level. What the data say is in [`inferred`]; where the two disagree,
+//! In: the text of a file (Slurm's `topology.yaml` or `topology.conf`, the output of `scontrol show topology` or of
+//! `ibnetdiscover`, a DOT graph) and the hosts of a run. Out: [`Topology`], groups of hosts by level. What the data say is in [`inferred`]; where the two disagree,
 //! in [`contradiction`].
 //!
 //! ```text
-//! text -> slurm        -+-> groups as they are written -> Topology (every level covers all hosts)
-//!      -> dot -> graph -+
+//! text -> slurm, yaml -> switches    -+-> groups as they are written -> Topology (every level covers all hosts)
+//!      -> dot, infiniband -> graph   -+
 //! ```
 
 pub mod contradiction;
 mod dot;
 mod graph;
 pub mod inferred;
+mod infiniband;
 mod slurm;
+mod switches;
+mod yaml;
 
 use std::collections::{HashMap, HashSet};
 
@@ -69,8 +72,15 @@ impl Topology {
     /// From a text, whose kind its content tells.
     pub fn read(text: &str, hosts: &Hosts) -> Result<Self, TopologyError> {
         let names = Names::of(hosts);
-        let levels =
-            if dot::is_graph(text) { graph::levels(&dot::parse(text)?, &names) } else { slurm::levels(text, &names)? };
+        let levels = if dot::is_graph(text) {
+            graph::levels(&dot::parse(text)?, &names)
+        } else if infiniband::is_discovered(text) {
+            graph::levels(&infiniband::parse(text), &names)
+        } else if yaml::is_yaml(text) {
+            yaml::levels(text, &names)?
+        } else {
+            slurm::levels(text, &names)?
+        };
         let strangers = || TopologyError::Strangers(hostlist::compress(hosts.names()));
         let mut topology = covering(levels, hosts).ok_or_else(strangers)?;
         for group in topology.levels.iter_mut().flatten() {

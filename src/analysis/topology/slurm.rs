@@ -1,110 +1,31 @@
 //! Slurm's `topology.conf`, and what `scontrol show topology` prints.
 //!
-//! Takes `SwitchName=NAME` (or `BlockName=NAME`) with `Nodes=LIST` and `Switches=LIST`, in lines that a `\` at the end
-//! continues; whatever follows `#` is a comment. Other words with `=` (`Level`, `LinkSpeed`, what later versions add)
-//! say nothing about who hangs on whom. Lines with `SwitchName=DEFAULT` and `include` are refused: what they stand for
-//! is not in this file.
+//! Takes `SwitchName=NAME`, `BlockName=NAME` or `RingName=NAME` with `Nodes=LIST` and `Switches=LIST`, in lines that a
+//! `\` at the end continues; whatever follows `#` is a comment. Other words with `=` (`Level`, `LinkSpeed`, what later
+//! versions add) say nothing about who hangs on whom. Lines with `SwitchName=DEFAULT` and `include` are refused: what
+//! they stand for is not in this file.
 
-use std::collections::{HashMap, HashSet};
+use super::{
+    Group, Names, TopologyError,
+    switches::{self, Lists, Switch},
+};
 
-use super::{Group, Names, TopologyError};
-use crate::units::hostlist;
-
-const EXPECTED: &str =
-    "expected SwitchName=NAME with Nodes=LIST or Switches=LIST, or a DOT graph, which begins with `graph` or `digraph`";
-
-/// Most names in all lists of a file: a larger file is a typing error that would fill the memory.
-const MOST_NAMES: usize = 1 << 20;
-
-/// Most connections between switches, each of which may carry a list of hosts upwards.
-const MOST_CONNECTIONS: usize = 1 << 20;
-
-/// A line of the file.
-#[derive(Default)]
-struct Switch {
-    name: String,
-    nodes: Vec<String>,
-    switches: Vec<String>,
-}
+const EXPECTED: &str = "expected SwitchName=NAME with Nodes=LIST or Switches=LIST, Slurm's topology.yaml, the output of \
+                        ibnetdiscover, or a DOT graph, which begins with `graph` or `digraph`";
 
 /// The groups of every level, innermost first, in the order of the file.
 pub(super) fn levels(text: &str, names: &Names) -> Result<Vec<Vec<Group>>, TopologyError> {
-    let mut switches = Vec::new();
-    let mut left = MOST_NAMES;
+    let mut lists = Lists::new();
+    let mut found = Vec::new();
     for (line, content) in lines(text) {
-        let read = read(&content, left).map_err(|reason| TopologyError::Line { line, reason })?;
-        if let Some(mut switch) = read {
-            left -= switch.nodes.len() + switch.switches.len();
+        let switch = read(&content, &mut lists).map_err(|reason| TopologyError::Line { line, reason })?;
+        found.extend(switch.map(|mut switch| {
             // Other nodes are of no interest, and many.
             switch.nodes.retain(|name| names.find(name).is_some());
-            switches.push(switch);
-        }
+            switch
+        }));
     }
-    check(&switches, names)?;
-    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (number, switch) in switches.iter().enumerate() {
-        by_name.entry(&switch.name).or_default().push(number);
-    }
-    let below = |switch: &Switch| -> Vec<usize> {
-        switch.switches.iter().filter_map(|name| by_name.get(name.as_str())).flatten().copied().collect()
-    };
-    let connections: usize = switches.iter().map(|switch| switch.switches.len()).sum();
-    if connections > MOST_CONNECTIONS {
-        return Err(TopologyError::Contradiction(format!("it has more than {MOST_CONNECTIONS} connections")));
-    }
-    let mut above: Vec<Vec<usize>> = vec![Vec::new(); switches.len()];
-    let mut waits_for: Vec<usize> = vec![0; switches.len()];
-    for (number, switch) in switches.iter().enumerate() {
-        for child in below(switch) {
-            above[child].push(number);
-            waits_for[number] += 1;
-        }
-    }
-    let found = |switch: &Switch| switch.nodes.iter().filter_map(|name| names.find(name)).collect();
-    let mut hosts: Vec<Vec<usize>> = switches.iter().map(found).collect();
-    let mut level = vec![0; switches.len()];
-    let mut ready: Vec<usize> = (0..switches.len()).filter(|number| waits_for[*number] == 0).collect();
-    while let Some(number) = ready.pop() {
-        hosts[number].sort_unstable();
-        hosts[number].dedup();
-        for &parent in &above[number] {
-            let more = hosts[number].clone();
-            hosts[parent].extend(more);
-            level[parent] = level[parent].max(level[number] + 1);
-            waits_for[parent] -= 1;
-            if waits_for[parent] == 0 {
-                ready.push(parent);
-            }
-        }
-    }
-    if let Some(number) = waits_for.iter().position(|count| *count > 0) {
-        return Err(TopologyError::Circle(switches[number].name.clone()));
-    }
-    let mut levels: Vec<Vec<Group>> = vec![Vec::new(); level.iter().max().map_or(0, |top| top + 1)];
-    for ((switch, hosts), level) in switches.into_iter().zip(hosts).zip(level) {
-        levels[level].push(Group { name: switch.name, hosts });
-    }
-    Ok(levels)
-}
-
-/// Refuses two switches of one name, and a host on two leaves: both are mistakes, and nobody could tell what is meant.
-fn check(switches: &[Switch], names: &Names) -> Result<(), TopologyError> {
-    let mut known = HashSet::new();
-    if let Some(switch) = switches.iter().find(|switch| !known.insert(&*switch.name)) {
-        let text =
-            format!("two lines name the switch `{}`: give every switch a name and a line of its own", switch.name);
-        return Err(TopologyError::Contradiction(text));
-    }
-    let mut leaf_of: HashMap<usize, &str> = HashMap::new();
-    for switch in switches.iter().filter(|switch| switch.switches.is_empty()) {
-        for (name, host) in switch.nodes.iter().filter_map(|name| Some((name, names.find(name)?))) {
-            if let Some(other) = leaf_of.insert(host, &switch.name).filter(|other| *other != switch.name) {
-                let text = format!("the host `{name}` is on two leaves, `{other}` and `{}`", switch.name);
-                return Err(TopologyError::Contradiction(text));
-            }
-        }
-    }
-    Ok(())
+    switches::levels(found, names)
 }
 
 /// Lines without comments and blanks, continued ones as one, each with the number of its first.
@@ -128,7 +49,7 @@ fn lines(text: &str) -> Vec<(usize, String)> {
 }
 
 /// The switch that a line describes; none where it describes something else that is of no interest.
-fn read(line: &str, most: usize) -> Result<Option<Switch>, String> {
+fn read(line: &str, lists: &mut Lists) -> Result<Option<Switch>, String> {
     if line.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("include")) {
         let instead = "give that file, or the output of `scontrol show topology`";
         return Err(format!("`{line}`: other files are not read: {instead}"));
@@ -138,13 +59,9 @@ fn read(line: &str, most: usize) -> Result<Option<Switch>, String> {
     let mut other = None;
     for word in line.split_whitespace() {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` has no `=` ({EXPECTED})"))?;
-        let list = || match value {
-            "(null)" => Ok(Vec::new()),
-            _ => hostlist::expand_up_to(value, most)
-                .map_err(|error| format!("{error}; a file may name {MOST_NAMES} in all its lists")),
-        };
+        let mut list = || if value == "(null)" { Ok(Vec::new()) } else { lists.expand(value) };
         match key.to_ascii_lowercase().as_str() {
-            "switchname" | "blockname" => switch.name = value.to_owned(),
+            "switchname" | "blockname" | "ringname" => switch.name = value.to_owned(),
             "nodes" => (switch.nodes, has_members) = (list()?, true),
             "switches" => (switch.switches, has_members) = (list()?, true),
             "level" | "linkspeed" | "blocksizes" | "blocksize" | "blockindex" => {}
@@ -204,13 +121,13 @@ mod tests {
             ("\nSwitchName=a Nodes=n[1-", ["line 2", "`n[1-`"]),
             ("Nodes=n1", ["line 1", "names no switch"]),
             ("SwitchName=a Colour=red", ["line 1", "unknown word `Colour`"]),
-            ("Switch 36 \"S-1\"", ["`Switch` has no `=`", "DOT graph"]),
+            ("Switch S-1", ["`Switch` has no `=`", "DOT graph"]),
             ("SwitchName=a Nodes=n1\nInclude more.conf", ["line 2", "scontrol show topology"]),
             ("SwitchName=DEFAULT LinkSpeed=10", ["line 1", "scontrol show topology"]),
             ("SwitchName=a Switches=b\nSwitchName=b Switches=a", ["`a`", "hangs on itself"]),
             ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2", ["`a`", "two lines"]),
             ("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]", ["`n2`", "two leaves, `a` and `b`"]),
-            ("SwitchName=a Nodes=n[1-600000]\nSwitchName=b Nodes=x[1-600000]", ["line 2", "more than 448576"]),
+            ("SwitchName=a Nodes=n[1-600000]\nSwitchName=b Nodes=x[1-600000]", ["line 2", "with `x[1-600000]`"]),
         ] {
             let error = read_levels(text).unwrap_err().to_string();
             assert!(words.iter().all(|word| error.contains(word)), "{text}: {error}");

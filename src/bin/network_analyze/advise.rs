@@ -80,6 +80,8 @@ impl From<For> for Scheduler {
 struct Document {
     schema: String,
     verdict: String,
+    /// Null where times could not be judged, though exchanges may have failed.
+    run: Option<serde::de::IgnoredAny>,
     #[serde(default)]
     groups: Vec<Vec<String>>,
     findings: Vec<Finding>,
@@ -100,7 +102,7 @@ struct Finding {
 impl Advise {
     /// Prints the plan.
     pub fn run(self) -> Outcome {
-        let mut hosts = BTreeSet::new();
+        let (mut hosts, mut judged) = (BTreeSet::new(), BTreeSet::new());
         let mut found = Vec::new();
         let mut newest = 0;
         for path in &self.diagnoses {
@@ -112,6 +114,9 @@ impl Advise {
             let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let run = name.trim_end_matches(".diagnosis").to_owned();
             hosts.extend(document.groups.iter().flatten().cloned());
+            if document.run.is_some() {
+                judged.extend(document.groups.into_iter().flatten());
+            }
             found.push(document.findings.into_iter().map(|finding| named(finding, &run)).collect::<Vec<_>>());
             newest = newest.max(modified(path));
         }
@@ -120,7 +125,8 @@ impl Advise {
             unconfirmed: self.unconfirmed,
             known: self.known.as_deref().map(known).transpose()?.unwrap_or_default(),
         };
-        let plan = plan(&found, &hosts, &policy);
+        let mut plan = plan(&found, &hosts, &policy);
+        plan.healthy.retain(|host| judged.contains(host));
         output::print(|out| advice::write(&plan, self.scheduler.into(), newest, out))?;
         Ok(exit::SUCCESS)
     }

@@ -7,6 +7,7 @@ use netmatrix::{
     exit,
     record::{BoxError, Clustered, DECODED_TOLERANCE, PartSink, Run, Statistic, Tolerance},
     store,
+    units::{counted, whole},
     view::regions::Regions,
 };
 
@@ -23,7 +24,7 @@ pub struct Cluster {
     run: PathBuf,
 
     /// Archive to write, for example run.cluster.nc
-    #[arg(long, short, required_unless_present = "list")]
+    #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
 
     /// Print the regions: who with whom, at which lengths, how long it takes
@@ -35,7 +36,7 @@ pub struct Cluster {
     all: bool,
 
     /// Statistic to keep
-    #[arg(long, default_value_t = Statistic::Median)]
+    #[arg(long, short, default_value_t = Statistic::Median)]
     statistic: Statistic,
 
     /// How far a decoded value may lie from its original: 5%, 200ns; 0 loses nothing [default: by the run's own noise]
@@ -43,19 +44,19 @@ pub struct Cluster {
     tolerance: Option<Tolerance>,
 
     /// At how many lengths of a range a pair may leave its set; such cells are kept exactly [default: a quarter]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0..=u64::MAX))]
     max_exceptions: Option<usize>,
 
     /// The fewest lengths of a range [default: 4, or 1 where noise exceeds the tolerance]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX))]
     min_range: Option<u32>,
 
     /// The fewest pairs of a set; pairs of smaller ones are kept exactly
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=u64::MAX))]
     min_cluster: u32,
 
     /// Form of the list
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "list")]
     format: Format,
 
     /// Replace an existing archive
@@ -120,8 +121,8 @@ impl Cluster {
             Ok(Counted { writer: store::ArchiveWriter::new(about)?, ranges: 0, exceptions: 0 })
         };
         let clustered = cluster::cluster(run, self.statistic, options, begin);
-        let (counted, order) = clustered.map_err(|error| failure(error, &self.run))?;
-        let Counted { writer, ranges, exceptions } = counted;
+        let (archive, order) = clustered.map_err(|error| failure(error, &self.run))?;
+        let Counted { writer, ranges, exceptions } = archive;
         let (tolerance, reason) = (writer.about().tolerance.describe(), writer.about().reason.clone());
         let bytes = output::finish(file, |out| Ok(writer.finish(&order, out)?))?;
         output::note(&format!("tolerance {tolerance}: {reason}"));
@@ -133,7 +134,11 @@ impl Cluster {
             format!("{times:.1} times smaller than the matrices")
         };
         let path = output.display();
-        output::note(&format!("`{path}`: {bytes} bytes, {size}; {ranges} ranges, {exceptions} cells kept exactly"));
+        output::note(&format!(
+            "`{path}`: {bytes} bytes, {size}; {}, {} kept exactly",
+            counted(ranges, "range"),
+            counted(exceptions, "cell")
+        ));
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use super::{
     failure::{Failure, Outcome},
     input::{Input, refuse_twice},
     output::{self, Format},
+    typed::confidence,
 };
 
 /// Largest change, in per cent, that can be asked for.
@@ -29,7 +30,7 @@ pub struct Compare {
     new: PathBuf,
 
     /// Statistic that is compared
-    #[arg(long, default_value_t = Statistic::Median)]
+    #[arg(long, short, default_value_t = Statistic::Median)]
     statistic: Statistic,
 
     /// Least change that counts, in per cent
@@ -50,7 +51,8 @@ Hosts are joined by name, whatever their ranks; lengths are the same, else the n
 slow in both runs is no change. \"8 % slower\" is 1.08 times the time, \"8 % faster\" 0.92 times.
 
 Exit code 1 if something became slower by at least the threshold and by more than noise; improvements, new, lost and \
-moved hosts do not count.";
+moved hosts do not count. Exit code 5 if too little is in both runs, or if most hosts of the first are not in the second \
+and nothing became slower.";
 
 impl Compare {
     /// Prints the comparison.
@@ -102,13 +104,6 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-fn confidence(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(confidence) if (0.5..1.0).contains(&confidence) => Ok(confidence),
-        _ => Err("not a probability from 0.5 up to, but not including, 1: write 0.99".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,14 +113,6 @@ mod tests {
         assert_eq!((share("5"), share("2.5%"), share(" 10 % ")), (Ok(0.05), Ok(0.025), Ok(0.1)));
         for text in ["0", "-1", "five", "", "NaN", "inf", "%", "1e9"] {
             assert!(share(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn confidence_is_a_probability() {
-        assert_eq!(confidence("0.999"), Ok(0.999));
-        for text in ["1", "0.2", "99", "NaN", ""] {
-            assert!(confidence(text).is_err(), "{text}");
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Convert {
     run: PathBuf,
 
     /// A .txt or .csv file, the prefix of a new NetCDF set, or - for standard output
-    #[arg(long, short)]
+    #[arg(long, short, value_name = "FILE|PREFIX")]
     output: PathBuf,
 
     /// Form of the output [default: what its name says, text on standard output]

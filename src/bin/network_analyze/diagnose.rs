@@ -1,20 +1,24 @@
 //! `diagnose`: what is slow, and who is to blame?
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
 
 use netmatrix::{
     analysis::diagnose::{self, DiagnoseError, Diagnosis, Options, stuck},
     exit,
     record::{Run, Statistic},
-    view,
+    view::{self, prometheus::Source},
 };
 use serde::Serialize;
 
 use super::{
     failure::{Failure, Outcome},
-    input::{Input, refuse_twice},
+    input::{Input, refuse_copies, refuse_twice},
     output::{self, Format},
     topology_file::{TopologyFile, group_of_host},
+    typed::confidence,
 };
 
 /// Probability with which a healthy run has no finding, unless somebody asks for another one.
@@ -32,17 +36,14 @@ pub struct Diagnose {
     runs: Vec<PathBuf>,
 
     /// Probability with which a healthy run has no finding at all
-    #[arg(long, default_value_t = CONFIDENCE, value_name = "P")]
+    #[arg(long, default_value_t = CONFIDENCE, value_name = "P", value_parser = confidence)]
     confidence: f64,
 
-    /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch
+    /// Which hosts share a switch: Slurm's topology.yaml or topology.conf, what `scontrol show topology` or
+    /// `ibnetdiscover` prints, or a DOT graph
     /// [default: the groups that the data show]
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
-
-    /// What times are taken to be made of
-    #[arg(long, value_enum, default_value_t = Model::Factors)]
-    model: Model,
 
     /// Show the evidence for one finding, by its name in the list
     #[arg(long, value_name = "FINDING")]
@@ -56,50 +57,39 @@ pub struct Diagnose {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Replace an existing file
+    /// Write metrics for the text-file collector of Prometheus' node exporter as well: the verdict, and what findings
+    /// say about every host; an existing file is replaced, for it is always the newest measurement's
+    #[arg(long, value_name = "FILE")]
+    prometheus: Option<PathBuf>,
+
+    /// Replace an existing file of --json
     #[arg(long, requires = "json")]
     force: bool,
-}
-
-/// What times are taken to be made of.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Model {
-    /// Factors of hosts, groups and pairs that multiply
-    Factors,
-    /// Distances, and places of which the slowest counts: also some routes of a leaf, rails, gates, kinds of hosts, load
-    Places,
-}
-
-impl From<Model> for diagnose::Model {
-    fn from(model: Model) -> Self {
-        match model {
-            Model::Factors => Self::Factors,
-            Model::Places => Self::Places,
-        }
-    }
 }
 
 impl Diagnose {
     /// Prints the diagnosis.
     pub fn run(self) -> Outcome {
-        if !(0.5..1.0).contains(&self.confidence) {
-            let value = self.confidence;
-            return Err(Failure::usage(format!("--confidence {value}: give a probability from 0.5 to below 1")));
-        }
         let file = self.topology.as_deref().map(TopologyFile::open).transpose()?;
         refuse_twice(&self.runs)?;
         let inputs: Vec<Input> = self.runs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
+        refuse_copies(&inputs)?;
         inputs.iter().try_for_each(|input| input.require(Statistic::Median))?;
         let hosts = &inputs[0].run.header().hosts;
         let groups = file.map(|file| Ok(group_of_host(&file.of(hosts)?, hosts))).transpose()?;
         let inputs: Vec<&Input> = inputs.iter().collect();
-        let diagnosis = judge(&inputs, self.confidence, groups, self.model.into())?;
+        let diagnosis = judge(&inputs, self.confidence, groups)?;
         let explained = self.explain.as_deref().map(|name| number(&diagnosis, name)).transpose()?;
+        let read: Vec<&Path> = self.runs.iter().chain(&self.topology).map(PathBuf::as_path).collect();
         if let Some(path) = &self.json {
             let document = document(&diagnosis, &inputs);
             let text = output::json(&document)?;
-            let read: Vec<&Path> = self.runs.iter().chain(&self.topology).map(PathBuf::as_path).collect();
             output::finish(output::begin(path, self.force, &read)?, |out| Ok(writeln!(out, "{text}")?))?;
+        }
+        if let Some(path) = &self.prometheus {
+            let (run, sources) = (inputs[0].name(), inputs.iter().map(|input| source(input)).collect::<Vec<_>>());
+            let output = output::begin(path, true, &read)?;
+            output::finish(output, |out| Ok(view::prometheus::write(&diagnosis, &run, &sources, out)?))?;
         }
         match (self.format, explained) {
             (Format::Json, _) => output::print_json(&document(&diagnosis, &inputs))?,
@@ -146,16 +136,19 @@ pub fn document(diagnosis: &Diagnosis, inputs: &[&Input]) -> impl Serialize + us
     Named { document: view::diagnosis::document(diagnosis), judged: inputs.iter().map(judged).collect() }
 }
 
+/// Where a run comes from, for metrics.
+fn source(input: &Input) -> Source {
+    let header = input.run.header();
+    let created = humantime::parse_rfc3339_weak(&header.provenance.created).ok();
+    let seconds = created.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs_f64());
+    Source { mode: header.mode.name(), version: header.provenance.program_version.clone(), created: seconds }
+}
+
 /// Judges runs of the same hosts together. `groups`: of every host, `[host]`, where somebody knows them. What an
 /// unfinished run waited for in vain is evidence; what an earlier try of a finished one did is not.
-pub fn judge(
-    inputs: &[&Input],
-    confidence: f64,
-    groups: Option<Vec<usize>>,
-    model: diagnose::Model,
-) -> Result<Diagnosis, Failure> {
+pub fn judge(inputs: &[&Input], confidence: f64, groups: Option<Vec<usize>>) -> Result<Diagnosis, Failure> {
     let runs: Vec<&dyn Run> = inputs.iter().map(|input| &*input.run).collect();
-    let judged = diagnose::diagnose(&runs, &Options { model, confidence, groups });
+    let judged = diagnose::diagnose(&runs, &Options { confidence, groups });
     let mut diagnosis = judged.map_err(|error| match error.downcast_ref() {
         Some(DiagnoseError::DifferentHosts(..)) => Failure::usage(error),
         _ => Failure::files(error),

@@ -17,7 +17,7 @@ pub struct Expand {
     archive: PathBuf,
 
     /// Prefix of the new result set
-    #[arg(long, short)]
+    #[arg(long, short, value_name = "PREFIX")]
     output: PathBuf,
 
     /// Replace existing files

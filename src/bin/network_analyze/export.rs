@@ -15,6 +15,7 @@ use netmatrix::{
 };
 
 use super::{
+    diagnose::{CONFIDENCE, judge},
     failure::{Failure, Outcome},
     fit::{Measured, NO_OPERATIONS, hockney_of},
     input::Input,
@@ -136,7 +137,8 @@ impl Export<'_> {
         let distances = Distances::of(run).map_err(Failure::files)?;
         let hockney = hockney_of(run, |_| Ok(())).map_err(Failure::files)?.map_err(Failure::files)?;
         let fits = measured.operations.as_ref().and_then(|run| LogGp::all(run).ok()).unwrap_or_default();
-        let grid = SimGrid::of(hosts, &distances, &hockney, &fits);
+        let found = judge(&[input], CONFIDENCE, None)?.findings;
+        let grid = SimGrid::of(hosts, &distances, &hockney, &fits, &found);
         let text = "no pairs between two hosts were measured at lengths that tell a bandwidth";
         Ok((grid.ok_or_else(|| Failure::files(text))?, distances))
     }

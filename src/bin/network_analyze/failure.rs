@@ -5,9 +5,11 @@
 use std::{
     io::{self, Write},
     panic, process,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use netmatrix::{exit, record::BoxError};
+use signal_hook::{consts::SIGABRT, flag};
 
 use super::output;
 
@@ -77,8 +79,12 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// A panic is a fault of this program: one line, the exit code for it, and no backtrace for people who cannot use it.
+/// A panic is a fault of this program, and so is an abort: an allocation that fails, of which the standard library says how
+/// large it was, or a library that gives up. One line, the exit code for it, and no backtrace for people who cannot use it.
 pub fn report_panics() {
+    let always = Arc::new(AtomicBool::new(true));
+    // Without it such an end is a signal's.
+    let _ = flag::register_conditional_shutdown(SIGABRT, exit::INTERNAL.into(), always);
     panic::set_hook(Box::new(|panic| {
         let _ = writeln!(io::stderr(), "error: internal fault, please report it: {panic}");
         process::exit(exit::INTERNAL.into());

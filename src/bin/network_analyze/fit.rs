@@ -19,6 +19,7 @@ use netmatrix::{
 };
 
 use super::{
+    diagnose::{CONFIDENCE, judge},
     export::Export,
     failure::{Failure, Outcome},
     input::Input,
@@ -33,7 +34,7 @@ pub struct Fit {
     run: PathBuf,
 
     /// Bytes of a packet of BSPWB and MPM
-    #[arg(long, value_name = "BYTES", default_value_t = Bytes(4))]
+    #[arg(long, value_name = "BYTES", default_value_t = PACKET)]
     packet: Bytes,
 
     /// Write alpha and beta of every pair into a CSV file
@@ -58,6 +59,9 @@ pub struct Fit {
     force: bool,
 }
 
+/// Bytes of a packet unless others are asked for: a word, as in the paper.
+pub const PACKET: Bytes = Bytes(4);
+
 /// Width of pictures, pixels.
 pub const WIDTH: u32 = 900;
 
@@ -69,14 +73,22 @@ pub struct Measured {
     pub operations: Option<Operations>,
 }
 
+fn prefix_of(path: &Path) -> PathBuf {
+    store::prefix_of(path).filter(|_| path.is_file()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The operations of a prefix, or of a file of it, if there are some.
+pub fn operations_of(path: &Path) -> Result<Option<Operations>, store::StoreError> {
+    let file = if store::is_operations(path) { path.to_owned() } else { store::operations_path(&prefix_of(path)) };
+    file.is_file().then(|| store::read_operations(&file)).transpose()
+}
+
 impl Measured {
     /// Opens what there is.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let is_file = store::is_operations(path);
-        let prefix = store::prefix_of(path).filter(|_| path.is_file()).unwrap_or_else(|| path.to_owned());
-        let file = if is_file { path.to_owned() } else { store::operations_path(&prefix) };
-        let operations =
-            if file.is_file() { Some(store::read_operations(&file).map_err(Failure::files)?) } else { None };
+        let prefix = prefix_of(path);
+        let operations = operations_of(path).map_err(Failure::files)?;
         let wants_pairs = if is_file { store::exists(&prefix) } else { operations.is_none() || store::exists(&prefix) };
         let pairs = if wants_pairs { Some(Input::open(if is_file { &prefix } else { path })?) } else { None };
         if let Some(pairs) = &pairs {
@@ -124,7 +136,10 @@ impl Fit {
                     None => hockney_of(run, |_| Ok(())).map_err(Failure::files)?,
                 };
                 match written {
-                    Ok(hockney) => fitted.hockney = Some(hockney),
+                    Ok(hockney) => {
+                        fitted.hockney = Some(hockney);
+                        fitted.diagnosis = Some(judge(&[input], CONFIDENCE, None)?);
+                    }
                     Err(error) if measured.operations.is_some() => fitted.missing.push(format!("Hockney: {error}")),
                     Err(error) => return Err(Failure::files(error)),
                 }
@@ -168,7 +183,8 @@ pub fn hockney_of(
     }
 }
 
-fn add_operations(run: &Operations, fitted: &mut Fitted) {
+/// Fits what operations tell.
+pub fn add_operations(run: &Operations, fitted: &mut Fitted) {
     match LogGp::all(run) {
         Ok(fits) => fitted.loggp = fits,
         Err(error) => fitted.missing.push(format!("LogGP: {error}")),

@@ -1,19 +1,19 @@
-//! `generate`: manual pages and completions, for packages. Hidden: nobody who looks at results needs it.
+//! `generate`: manual pages, completions and JSON schemas, for packages. Hidden: looking at results does not need it.
 //!
 //! Pages of commands are made from their command lines; those on file formats, methods and models are text beside this
-//! file.
+//! file. Schemas stand beside the views that print the documents.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{CommandFactory, ValueEnum};
-use clap_complete::Shell;
+use clap::CommandFactory;
 use netmatrix::exit;
 
 use super::{
     CommandLine,
     failure::{Failure, Outcome},
     output,
+    pages::{File, What, completions, pages},
 };
 
 /// Pages that are no command's: name and text.
@@ -23,16 +23,21 @@ const PAGES: [(&str, &str); 3] = [
     ("network_test-models.7", include_str!("manual/network_test-models.7")),
 ];
 
-/// What can be generated.
-#[derive(Clone, Copy, ValueEnum)]
-enum What {
-    /// Manual pages
-    Man,
-    /// Completions for bash, zsh and fish
-    Completions,
-}
+/// Schemas of the documents that `--format json` prints: name and text.
+const SCHEMAS: [(&str, &str); 10] = [
+    ("cells-1.json", include_str!("../../view/schema/cells-1.json")),
+    ("comparison-1.json", include_str!("../../view/schema/comparison-1.json")),
+    ("diagnosis-1.json", include_str!("../../view/schema/diagnosis-1.json")),
+    ("fit-1.json", include_str!("../../view/schema/fit-1.json")),
+    ("info-1.json", include_str!("../../view/schema/info-1.json")),
+    ("merge-1.json", include_str!("../../view/schema/merge-1.json")),
+    ("operations-1.json", include_str!("../../view/schema/operations-1.json")),
+    ("prediction-1.json", include_str!("../../view/schema/prediction-1.json")),
+    ("regions-1.json", include_str!("../../view/schema/regions-1.json")),
+    ("topology-1.json", include_str!("../../view/schema/topology-1.json")),
+];
 
-/// Write manual pages or completions into a folder
+/// Write manual pages, completions or JSON schemas into a folder
 #[derive(clap::Args)]
 #[command(hide = true)]
 pub struct Generate {
@@ -50,9 +55,11 @@ impl Generate {
             .with_context(|| format!("cannot make the folder `{}`", self.folder.display()))
             .map_err(Failure::Files)?;
         let files = match self.what {
-            What::Man => pages(CommandLine::command()).map_err(Failure::internal)?,
-            What::Completions => completions(CommandLine::command()),
+            What::Man => pages(CommandLine::command()).map(|files| [files, texts(&PAGES)].concat()),
+            What::Completions => Ok(completions(CommandLine::command())),
+            What::Schemas => Ok(texts(&SCHEMAS)),
         };
+        let files = files.map_err(Failure::internal)?;
         for (name, text) in files {
             let output = output::begin(&self.folder.join(name), true, &[])?;
             output::finish(output, |out| Ok(out.write_all(&text)?))?;
@@ -61,32 +68,6 @@ impl Generate {
     }
 }
 
-type File = (String, Vec<u8>);
-
-/// A page for the program, one for each subcommand that is not hidden, and those of [`PAGES`].
-fn pages(program: clap::Command) -> std::io::Result<Vec<File>> {
-    let mut program = program.disable_help_subcommand(true);
-    program.build();
-    let commands = program.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    let mut files: Vec<File> =
-        PAGES.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).into_iter().collect();
-    for command in std::iter::once(program.clone()).chain(commands) {
-        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-        let mut text = Vec::new();
-        clap_mangen::Man::new(command).title(name.to_uppercase()).render(&mut text)?;
-        files.push((format!("{name}.1"), text));
-    }
-    Ok(files)
-}
-
-fn completions(program: clap::Command) -> Vec<File> {
-    [Shell::Bash, Shell::Zsh, Shell::Fish]
-        .map(|shell| {
-            let mut text = Vec::new();
-            let name = program.get_name().to_owned();
-            clap_complete::generate(shell, &mut program.clone(), name, &mut text);
-            (format!("network_analyze.{shell}"), text)
-        })
-        .into_iter()
-        .collect()
+fn texts(texts: &[(&str, &str)]) -> Vec<File> {
+    texts.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect()
 }

@@ -28,7 +28,7 @@ pub struct Info {
     run: PathBuf,
 
     /// Statistic whose distribution over all pairs is shown
-    #[arg(long, default_value_t = Statistic::Median)]
+    #[arg(long, short, default_value_t = Statistic::Median)]
     statistic: Statistic,
 
     /// Show every message length, however many there are (json always does)
@@ -57,6 +57,8 @@ impl Info {
             header: run.header(),
             lengths: run.lengths(),
             statistics: run.statistics(),
+            moments: run.all_moments().map_err(Failure::files)?,
+            drift: run.drift().map_err(Failure::files)?,
             tally: &Tally::of(run).map_err(Failure::files)?,
             notices: &input.notices,
             statistic: self.statistic,

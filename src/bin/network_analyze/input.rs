@@ -6,16 +6,15 @@
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    fs::File,
-    io::{BufReader, Read},
+    io::Read,
     path::{Path, PathBuf},
 };
 
 use anyhow::anyhow;
 
 use netmatrix::{
-    record::{Clustered, MemoryRun, Run, Statistic, Stuck},
-    store::{self, FileIds, StoreError},
+    record::{Clustered, Run, Statistic, Stuck},
+    store::{self, FileIds, OpenedRun, StoreError},
     units::Bytes,
 };
 
@@ -37,7 +36,7 @@ pub enum FileFormat {
 impl FileFormat {
     /// What the name of a file says: `.txt` is text, `.csv` is CSV, everything else is a NetCDF set or a file of one.
     pub fn of(path: &Path) -> Self {
-        if is_part_of_set(&path.to_string_lossy()) {
+        if store::prefix_of(path).is_some() {
             return Self::Netcdf;
         }
         match path.extension().and_then(OsStr::to_str) {
@@ -76,32 +75,12 @@ impl Input {
 
     /// Opens a run for a subcommand that tells the notices itself.
     pub fn open_quietly(path: &Path) -> Result<Self, Failure> {
-        if store::is_archive(path) {
-            return Ok(Self::of_archive(path, Self::open_archive(path)?));
-        }
-        if store::is_operations(path) {
-            let path = path.display();
-            return Err(Failure::files(format!(
-                "`{path}` holds operations of `network_test --operations`, no pairs: see it with `network_analyze info`"
-            )));
-        }
-        let opened: Result<(Box<dyn Run>, _), _> = match FileFormat::of(path) {
-            FileFormat::Text => whole(store::text::read(reader(path)?, path)),
-            FileFormat::Csv => whole(store::csv::read(reader(path)?, path)),
-            FileFormat::Netcdf | FileFormat::NetcdfOne => store::open(path).map(|set| {
-                let notices = set.notices().to_vec();
-                (Box::new(set) as _, notices)
-            }),
-        };
-        match opened {
-            Ok((run, mut notices)) => {
-                memory::check(path, run.ranks())?;
-                let stuck = stuck(path)?;
-                notices.extend((!stuck.is_empty()).then(|| notice_of_stuck(&stuck, path, &*run)));
-                Ok(Self { path: path.to_owned(), run, notices, stuck })
-            }
-            Err(error) => Err(explained(error, path)),
-        }
+        let OpenedRun { run, mut notices } = store::open_run(path).map_err(|error| explained(error, path))?;
+        memory::check(path, run.ranks())?;
+        let stuck = store::read_stuck(&prefix(path)).map_err(Failure::files)?;
+        notices.extend(notice_of_drift(run.drift().ok().flatten()));
+        notices.extend((!stuck.is_empty()).then(|| notice_of_stuck(&stuck, path, &*run)));
+        Ok(Self { path: path.to_owned(), run, notices, stuck })
     }
 
     /// Opens an archive of `cluster`, and nothing else.
@@ -112,11 +91,15 @@ impl Input {
         Err(Failure::files(format!("`{}` is no file: give an archive of `network_analyze cluster`", path.display())))
     }
 
-    /// An archive as a run, with what its reader should know.
-    pub fn of_archive(path: &Path, archive: Clustered) -> Self {
-        let tolerance = archive.about().tolerance.describe();
-        let notice = format!("an archive: every value is within {tolerance} of the one that was measured");
-        Self { path: path.to_owned(), run: Box::new(archive), notices: vec![notice], stuck: Stuck::default() }
+    /// What it is called, without its folder and what its files are called beyond that.
+    pub fn name(&self) -> String {
+        let prefix = store::prefix_of(&self.path);
+        let name = match &prefix {
+            Some(prefix) => prefix.file_name(),
+            None if self.path.is_file() => self.path.file_stem(),
+            None => self.path.file_name(),
+        };
+        name.unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The file that says which ranks waited in vain.
@@ -154,11 +137,6 @@ impl Input {
     }
 }
 
-/// Opens a file that is read from its beginning to its end.
-fn reader(path: &Path) -> Result<BufReader<File>, Failure> {
-    store::open_file(path).map(BufReader::new).map_err(|error| explained(error, path))
-}
-
 /// Most bytes of a text that is read as a whole: topology files of the largest machines take some of them.
 const MOST_TEXT: u64 = 1 << 28;
 
@@ -182,13 +160,26 @@ pub fn refuse_twice(paths: &[impl AsRef<Path>]) -> Result<(), Failure> {
     let ids: Vec<FileIds> = paths.iter().map(|path| FileIds::of(path.as_ref())).collect();
     for (number, own) in ids.iter().enumerate() {
         if let Some(first) = ids[..number].iter().position(|other| other.meet(own)) {
-            let [first, again] = [first, number].map(|number| paths[number].as_ref().display());
-            return Err(Failure::usage(format!(
-                "`{again}` and `{first}` are the same run, which would count twice: name it once"
-            )));
+            return Err(same_run(paths[number].as_ref(), paths[first].as_ref()));
         }
     }
     Ok(())
+}
+
+/// As [`refuse_twice`], of runs in files of their own, such as a result set and the CSV that was made of it.
+pub fn refuse_copies(inputs: &[Input]) -> Result<(), Failure> {
+    for (number, own) in inputs.iter().enumerate() {
+        let header = own.run.header();
+        if let Some(first) = inputs[..number].iter().find(|other| other.run.header().is_of_same_run(header)) {
+            return Err(same_run(&own.path, &first.path));
+        }
+    }
+    Ok(())
+}
+
+fn same_run(again: &Path, first: &Path) -> Failure {
+    let [again, first] = [again, first].map(Path::display);
+    Failure::usage(format!("`{again}` and `{first}` are the same run, which would count twice: name it once"))
 }
 
 /// The prefix of the set to which a path leads.
@@ -200,14 +191,6 @@ fn stuck_file(path: &Path) -> PathBuf {
     store::stuck_path(&prefix(path))
 }
 
-/// Which ranks of a run waited in vain; a text or CSV file says nothing about it.
-fn stuck(path: &Path) -> Result<Stuck, Failure> {
-    match FileFormat::of(path) {
-        FileFormat::Text | FileFormat::Csv => Ok(Stuck::default()),
-        _ => store::read_stuck(&prefix(path)).map_err(Failure::files),
-    }
-}
-
 fn notice_of_stuck(stuck: &Stuck, path: &Path, run: &dyn Run) -> String {
     // Ranks of one host that wait for each other name no host.
     let sentence = stuck.summary().into_iter().next().unwrap_or_else(|| "ranks waited in vain".to_owned());
@@ -216,15 +199,16 @@ fn notice_of_stuck(stuck: &Stuck, path: &Path, run: &dyn Run) -> String {
     format!("{when}: {sentence}; see `{}`", file.display())
 }
 
-/// A run that is held in memory, and what is unusual about it.
-fn whole(read: Result<MemoryRun, StoreError>) -> Result<(Box<dyn Run>, Vec<String>), StoreError> {
-    let run = read?;
-    let mut notices = Vec::new();
-    if !run.is_complete() {
-        let (finished, planned) = (run.lengths().len(), run.header().planned.len());
-        notices.push(format!("unfinished: {finished} message lengths of {planned} that were planned"));
-    }
-    Ok((Box::new(run), notices))
+/// A machine that changes by this factor while it is measured is worth a word.
+const DRIFT: f64 = 1.1;
+
+/// What is said of a machine that was not the same at the end.
+fn notice_of_drift(ratio: Option<f64>) -> Option<String> {
+    let ratio = ratio.filter(|ratio| !(1.0 / DRIFT..=DRIFT).contains(ratio))?;
+    Some(format!(
+        "the machine changed while it was measured: at the end the shortest length took {ratio:.2} times as long as at the \
+         beginning; look for other jobs, heat or throttling, and compare lengths with care"
+    ))
 }
 
 /// A failure to open, with the runs that are there instead if there is none of this name.
@@ -232,7 +216,8 @@ fn explained(error: StoreError, path: &Path) -> Failure {
     let is_missing = matches!(error, StoreError::NotFound { .. } | StoreError::PrefixIsFolder { .. });
     let error = anyhow::Error::new(error);
     // A job that is stuck before it has measured anything leaves nothing but this.
-    if let (true, Some(sentence)) = (is_missing, stuck(path).unwrap_or_default().summary().first()) {
+    if let (true, Some(sentence)) = (is_missing, store::read_stuck(&prefix(path)).unwrap_or_default().summary().first())
+    {
         let file = stuck_file(path);
         return Failure::Files(anyhow!("{error}; its job was stuck: {sentence}; see `{}`", file.display()));
     }
@@ -270,13 +255,11 @@ fn nearby(path: &Path) -> Option<String> {
 /// The prefix of the run to which a file of this name seems to belong, or a file that is a run by itself.
 fn run_of(name: &str) -> Option<String> {
     let prefix = Statistic::all().find_map(|statistic| name.strip_suffix(&format!("_{statistic}.nc")));
-    let alone = || ((name.ends_with(".csv") || name.ends_with(".txt")) && !is_part_of_set(name)).then_some(name);
+    let alone = || {
+        ((name.ends_with(".csv") || name.ends_with(".txt")) && store::prefix_of(Path::new(name)).is_none())
+            .then_some(name)
+    };
     prefix.or_else(alone).map(str::to_owned)
-}
-
-/// Whether this is the name of a text or CSV file that stands beside the NetCDF files of a set.
-fn is_part_of_set(name: &str) -> bool {
-    ["_hosts.txt", "_retest.csv", "_stuck.txt"].iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]

@@ -18,23 +18,27 @@ mod input;
 mod memory;
 mod merge;
 mod output;
+mod pages;
 mod plot;
 mod predict;
 mod report;
 mod terminal;
+mod threads;
 mod topology;
 mod topology_file;
+mod typed;
 mod view;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use netmatrix::{VERSION, store};
 
 use failure::Outcome;
 
 /// Looks at what network_test measured: matrices of all pairs of MPI processes over message lengths
 #[derive(Parser)]
-#[command(name = "network_analyze", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "network_analyze", version = VERSION, max_term_width = 100, after_help = EXIT_CODES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -82,18 +86,35 @@ subcommands! {
 
 fn main() -> ExitCode {
     failure::report_panics();
-    let outcome = CommandLine::parse().command.run();
+    let mut program = CommandLine::command();
+    // The libraries are asked only if somebody wants to know.
+    if std::env::args_os().any(|word| word == "--version") {
+        program = program.long_version(&*format!("{VERSION}\nfiles: {}", store::libraries()).leak());
+    }
+    let command = CommandLine::from_arg_matches(&program.get_matches()).unwrap_or_else(|error| error.exit()).command;
+    let outcome = threads::on_all(|| command.run());
     ExitCode::from(outcome.unwrap_or_else(|failure| failure.report()))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_well_defined() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_words_of_people() {
+        for subcommand in CommandLine::command().get_subcommands() {
+            for argument in subcommand.get_arguments() {
+                let Some(long) = argument.get_long().filter(|_| argument.get_action().takes_values()) else { continue };
+                let words = ["network_analyze", subcommand.get_name(), &format!("--{long}=?")].map(str::to_owned);
+                let refusal = CommandLine::command().try_get_matches_from(words);
+                let text = refusal.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(!text.contains("digit") && !text.contains("literal") && !text.contains("parse"), "{text}");
+            }
+        }
     }
 }

@@ -8,15 +8,19 @@ use std::{
 };
 
 use netmatrix::{
-    analysis::merge::{Merged, Part},
+    analysis::{
+        merge::{Merged, Part},
+        tally::Tally,
+    },
     exit,
     store::{self, FileIds},
+    view::merge::Joined,
 };
 
 use super::{
     failure::{Failure, Outcome},
     input::{Input, refuse_twice},
-    output,
+    output::{self, Format},
 };
 
 /// Join runs over different hosts into one result set
@@ -34,6 +38,10 @@ pub struct Merge {
     /// Replace existing files
     #[arg(long)]
     force: bool,
+
+    /// What to print: nothing, or what was joined and what came of it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 }
 
 const RULES: &str = "\
@@ -55,18 +63,26 @@ impl Merge {
     pub fn run(self) -> Outcome {
         self.check_names()?;
         let mut inputs = Vec::new();
+        let mut notices = Vec::new();
         for path in &self.runs {
             let input = Input::open_quietly(path)?;
-            input.notices.iter().for_each(|notice| output::note(&format!("`{}`: {notice}", path.display())));
+            notices.extend(input.notices.iter().map(|notice| format!("`{}`: {notice}", path.display())));
             inputs.push((path.display().to_string(), input));
         }
         let parts: Vec<_> = inputs.iter().map(|(name, input)| Part { name, run: &*input.run }).collect();
         let command = env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let merged = Merged::new(&parts, &command, &created).map_err(Failure::files)?;
-        merged.notices().iter().for_each(|notice| output::note(notice));
+        notices.extend_from_slice(merged.notices());
+        notices.iter().for_each(|notice| output::note(notice));
         let read: Vec<&Path> = self.runs.iter().map(PathBuf::as_path).collect();
         output::write_set(&merged, &self.output, self.force, &read)?;
+        if self.format == Format::Json {
+            let parts: Vec<_> = parts.iter().map(|part| (part.name, part.run)).collect();
+            let (output, tally) = (self.output.display().to_string(), Tally::of(&merged).map_err(Failure::files)?);
+            let joined = Joined { output: &output, parts: &parts, run: &merged, tally: &tally, notices: &notices };
+            output::print_json(&joined.document())?;
+        }
         Ok(exit::SUCCESS)
     }
 

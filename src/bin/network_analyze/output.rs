@@ -125,7 +125,7 @@ fn remove_unfinished_on_signals() {
     ONCE.call_once(|| {
         // Without it nothing is lost but the tidiness.
         let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
-        thread::spawn(move || {
+        let _ = thread::Builder::new().spawn(move || {
             for signal in signals.forever() {
                 store::remove_unfinished();
                 // Ends the program as the signal would have done.

@@ -12,7 +12,7 @@ use netmatrix::{
     },
     exit,
     record::{Run, State, Statistic},
-    units::{Bytes, Rank},
+    units::{Bytes, Rank, whole},
     view::{
         Scale, ScaleKind, brief_labels,
         plot::{self, Colouring, Form, Scene, chart, raster::Raster},
@@ -23,7 +23,7 @@ use super::{
     failure::{Failure, Outcome},
     input::Input,
     output,
-    view::{Spread, ValueRange, find_rank},
+    view::{self, Spread, ValueRange, find_rank},
 };
 
 /// Draw a picture for a ticket: a matrix, one row or column over all lengths, one pair, or a histogram
@@ -38,7 +38,7 @@ pub struct Plot {
 
     /// Message length, such as 64K, of a matrix or a histogram; the nearest measured one is drawn [default: the
     /// longest]
-    #[arg(long, short)]
+    #[arg(long, short, value_name = "LENGTH")]
     length: Option<Bytes>,
 
     /// Statistic to draw
@@ -66,11 +66,11 @@ pub struct Plot {
     range: Option<ValueRange>,
 
     /// Colours
-    #[arg(long, value_enum, default_value_t = Colours::Perceptual)]
-    colours: Colours,
+    #[arg(long, value_enum, default_value_t = Palette::Perceptual)]
+    palette: Palette,
 
     /// Width of the picture in pixels
-    #[arg(long, default_value_t = 900, value_parser = clap::value_parser!(u32).range(300..=10_000))]
+    #[arg(long, default_value_t = 900, value_parser = whole::<u32>(300..=10_000))]
     width: u32,
 
     /// Replace an existing file
@@ -79,7 +79,7 @@ pub struct Plot {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Colours {
+enum Palette {
     /// Viridis, readable for people who do not see all colours: bright is slow
     Perceptual,
     /// As in network_tests2: black is slow
@@ -98,7 +98,8 @@ impl Plot {
         input.require(self.statistic)?;
         let hosts = &input.run.header().hosts;
         let rank = |name: &Option<String>| name.as_deref().map(|name| find_rank(hosts, name)).transpose();
-        let scene = match (rank(&self.row)?, rank(&self.column)?) {
+        let (row, column) = (rank(&self.row)?, rank(&self.column)?);
+        let scene = match (row, column) {
             (None, None) if self.histogram => self.histogram(&input)?,
             (None, None) => self.matrix(&input)?,
             (Some(source), Some(destination)) => self.pair(&input, source, destination)?,
@@ -107,6 +108,16 @@ impl Plot {
         };
         let bytes = scene.encode(form).map_err(Failure::internal)?;
         output::finish(file, |out| Ok(out.write_all(&bytes)?))?;
+        let ranks = |one: Option<Rank>| one.map_or_else(|| (0..input.run.ranks()).collect(), |rank| vec![rank]);
+        let lengths = match (row, column) {
+            (None, None) => vec![input.length_index(self.length)?],
+            _ => (0..input.run.lengths().len()).collect(),
+        };
+        // A picture that goes into a ticket says nothing of why a cell is missing.
+        const FAILED: (&str, &[State]) = ("exchanges failed or timed out", &[State::Failed, State::TimedOut]);
+        for what in [FAILED, view::DAMAGED] {
+            view::note(what, &*input.run, &lengths, &ranks(row), &ranks(column))?;
+        }
         Ok(exit::SUCCESS)
     }
 
@@ -115,9 +126,9 @@ impl Plot {
     }
 
     fn colouring(&self) -> Colouring {
-        match self.colours {
-            Colours::Perceptual => Colouring::Perceptual,
-            Colours::Grey => Colouring::Grey,
+        match self.palette {
+            Palette::Perceptual => Colouring::Perceptual,
+            Palette::Grey => Colouring::Grey,
         }
     }
 
@@ -156,6 +167,7 @@ impl Plot {
             rows: labels.clone(),
             columns: labels,
             cells: &blocks.blocks,
+            damaged: &blocks.damaged,
             scale: self.scale(values_of(&blocks.blocks)),
             colouring: self.colouring(),
         };
@@ -168,9 +180,8 @@ impl Plot {
         let run = &*input.run;
         let hosts = &run.header().hosts;
         input.length_index(None)?;
-        let cells: Result<Vec<_>, _> =
-            (0..run.lengths().len()).map(|length| self.cells(run, length, rank, is_source)).collect();
-        let cells = cells?;
+        let read = |length| self.cells(run, length, rank, is_source);
+        let (cells, damaged) = (0..run.lengths().len()).map(read).collect::<Result<(Vec<_>, Vec<_>), _>>()?;
         let (way, other) = if is_source { ("from", "destination") } else { ("to", "source") };
         let raster = Raster {
             title: self.title(run, &format!(" {way} {}", hosts.label_of(rank))),
@@ -179,17 +190,24 @@ impl Plot {
             rows: run.lengths().iter().map(Bytes::to_string).collect(),
             columns: brief_labels(hosts),
             cells: &cells,
+            damaged: &damaged,
             scale: self.scale(values_of(&cells)),
             colouring: self.colouring(),
         };
         Ok(raster.scene(self.width, self.width * 7 / 10))
     }
 
-    /// The cells of a row or a column at one length.
-    fn cells(&self, run: &dyn Run, length: usize, rank: Rank, is_source: bool) -> Result<Vec<Block>, Failure> {
+    /// The cells of a row or a column at one length, and whether payloads arrived damaged.
+    fn cells(
+        &self,
+        run: &dyn Run,
+        length: usize,
+        rank: Rank,
+        is_source: bool,
+    ) -> Result<(Vec<Block>, Vec<bool>), Failure> {
         let ranks = run.ranks();
         let (mut values, mut states) = (vec![f64::NAN; ranks], vec![State::Measured; ranks]);
-        let mut cell = |source: Rank, place: usize| -> Result<Block, Failure> {
+        let mut cell = |source: Rank, place: usize| -> Result<(Block, bool), Failure> {
             let rows = source..source + 1;
             // A row is read once, for a column one of every source.
             if !is_source || place == 0 {
@@ -197,12 +215,13 @@ impl Plot {
                 run.read_states(length, rows, &mut states).map_err(Failure::files)?;
             }
             let at = if is_source { place } else { rank };
-            Ok(match (values[at], states[at]) {
+            let block = match (values[at], states[at]) {
                 _ if place == rank => Block::Empty,
                 (value, State::NotScheduled) if value.is_nan() => Block::Empty,
                 (value, _) if value.is_nan() => Block::Missing,
                 (value, _) => Block::Value(value),
-            })
+            };
+            Ok((block, states[at] == State::Damaged))
         };
         (0..ranks).map(|place| cell(if is_source { rank } else { place }, place)).collect()
     }

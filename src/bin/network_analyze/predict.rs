@@ -17,7 +17,7 @@ use netmatrix::{
         program::{Program, Skeleton},
     },
     record::operations::{Operations, ProgramRun},
-    units::{Bytes, Hosts, Rank, Seconds},
+    units::{Bytes, Hosts, Rank, Seconds, whole},
     view::model::{
         picture,
         prediction::{Prediction, ProgramTimes},
@@ -50,7 +50,7 @@ pub struct Predict {
     relation: Option<RelationArgument>,
 
     /// Numbers of processes to predict; at most twice what was measured
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = whole::<usize>(0..=u64::MAX))]
     procs: Vec<usize>,
 
     /// Lengths to predict, in bytes; at most twice what was measured

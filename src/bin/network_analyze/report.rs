@@ -9,11 +9,15 @@ use netmatrix::{
     exit,
     record::{Clustered, Run, Statistic},
     store::{self, Output},
-    view::report::{Page, Section},
+    view::{
+        model::fit::Fit,
+        report::{Page, Section},
+    },
 };
 
 use super::{
     failure::{Failure, Outcome},
+    fit::{PACKET, add_operations, hockney_of, operations_of},
     input::Input,
     output,
     topology_file::{TopologyFile, group_of_host},
@@ -54,8 +58,9 @@ pub struct Report {
     #[arg(long, conflicts_with = "diagnosis")]
     no_diagnosis: bool,
 
-    /// Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph: which hosts share a switch, as a
-    /// picture, as an order of the matrix, and for the diagnosis [default: the groups that the data show]
+    /// Which hosts share a switch, as a picture, as an order of the matrix, and for the diagnosis: Slurm's topology.yaml
+    /// or topology.conf, what `scontrol show topology` or `ibnetdiscover` prints, or a DOT graph [default: the groups
+    /// that the data show]
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 
@@ -105,6 +110,24 @@ impl Opened {
     }
 }
 
+/// Hockney's model of a run, where it has what that takes, and those of operations of the same prefix. What cannot be
+/// fitted is said by `fit`.
+fn models_of(opened: &mut Opened) -> Result<Fit<'static>, Failure> {
+    let mut models = Fit { packet: PACKET.0, ..Fit::default() };
+    if opened.archive.is_some() {
+        return Ok(models);
+    }
+    if opened.has_median() && opened.run().lengths().len() > 1 {
+        models.hockney = hockney_of(opened.run(), |_| Ok(())).map_err(Failure::files)?.ok();
+    }
+    match operations_of(&opened.input.path) {
+        Ok(Some(operations)) => add_operations(&operations, &mut models),
+        Ok(None) => {}
+        Err(error) => opened.input.notices.push(format!("its operations cannot be read: {error}")),
+    }
+    Ok(models)
+}
+
 impl Report {
     /// Writes the page.
     pub fn run(self) -> Outcome {
@@ -117,6 +140,7 @@ impl Report {
         let statistics = self.statistics(&opened)?;
         let verdicts = self.verdicts(&mut opened)?;
         let inferred: Vec<_> = (0..opened.len()).map(|number| verdicts.groups(number, &opened[number])).collect();
+        let models: Vec<_> = opened.iter_mut().map(models_of).collect::<Result<_, _>>()?;
         let base = self.compare.is_some().then_some(self.runs.len());
         let sections = opened.iter().zip(&inferred).enumerate().map(|(number, (opened, inferred))| Section {
             name: opened.name.clone(),
@@ -128,6 +152,7 @@ impl Report {
             groups: opened.topology.as_ref().map_or(inferred, |topology| &topology.levels),
             is_inferred: opened.topology.is_none(),
             base: base.filter(|base| *base != number),
+            models: &models[number],
             is_base: base == Some(number),
         });
         let sections = sections.collect();

@@ -26,7 +26,8 @@ pub struct Topology {
     /// Prefix of a result set, any file of it, an archive of `cluster`, or a .txt or .csv file
     run: PathBuf,
 
-    /// Compare with Slurm's topology.conf, what `scontrol show topology` prints, or a DOT graph
+    /// Compare with Slurm's topology.yaml or topology.conf, what `scontrol show topology` or `ibnetdiscover` prints, or a
+    /// DOT graph
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 

@@ -30,6 +30,11 @@ pub struct TopologyFile {
 impl TopologyFile {
     /// Reads it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
+        let newer = path.with_file_name("topology.yaml");
+        if path.file_name().is_some_and(|name| name == "topology.conf") && newer.is_file() {
+            let (path, newer) = (path.display(), newer.display());
+            output::note(&format!("Slurm reads `{newer}` instead of `{path}`: give that one"));
+        }
         Ok(Self { path: path.to_owned(), text: read_text(path)? })
     }
 

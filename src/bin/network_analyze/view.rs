@@ -5,15 +5,15 @@ use std::{path::PathBuf, str::FromStr};
 use netmatrix::{
     analysis::blocks::{self, Blocks},
     exit,
-    record::{Run, Statistic},
-    units::{Bytes, Hosts, Rank, Seconds},
-    view::{Scale, ScaleKind, Table, amount, bars::Bars, heatmap},
+    record::{Run, State, Statistic},
+    units::{Bytes, Hosts, Rank, Seconds, counted, whole},
+    view::{Scale, ScaleKind, Table, amount, bars::Bars, cells::Cells, heatmap},
 };
 
 use super::{
     failure::{Failure, Outcome},
     input::Input,
-    output,
+    output::{self, Format},
     terminal::{self, ColorChoice},
 };
 
@@ -24,7 +24,7 @@ pub struct View {
     run: PathBuf,
 
     /// Message length, such as 64K; the nearest measured one is shown [default: the longest]
-    #[arg(long, short)]
+    #[arg(long, short, value_name = "LENGTH")]
     length: Option<Bytes>,
 
     /// Statistic to show
@@ -51,12 +51,16 @@ pub struct View {
     #[arg(long, value_name = "LOW:HIGH")]
     range: Option<ValueRange>,
 
+    /// Form of the result; json has every cell that is meant, and no picture
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
 
     /// Columns to draw on [default: as wide as the terminal]
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", value_parser = whole::<usize>(0..=u64::MAX))]
     width: Option<usize>,
 }
 
@@ -107,13 +111,44 @@ impl View {
         input.require(self.statistic)?;
         let hosts = &input.run.header().hosts;
         let rank = |name: &Option<String>| name.as_deref().map(|name| find_rank(hosts, name)).transpose();
-        match (rank(&self.row)?, rank(&self.column)?) {
+        let ends = (rank(&self.row)?, rank(&self.column)?);
+        if self.format == Format::Json {
+            self.print_cells(&input, ends)?;
+            return Ok(exit::SUCCESS);
+        }
+        match ends {
             (None, None) => self.draw_matrix(&input)?,
             (Some(source), Some(destination)) => self.list_pair(&input, source, destination)?,
             (Some(source), None) => self.list_cells(&input, source, true)?,
             (None, Some(destination)) => self.list_cells(&input, destination, false)?,
         }
         Ok(exit::SUCCESS)
+    }
+
+    /// All cells that a picture or a table would show, as JSON.
+    fn print_cells(&self, input: &Input, (source, destination): (Option<Rank>, Option<Rank>)) -> Result<(), Failure> {
+        let run = &*input.run;
+        let is_pair = source.is_some() && destination.is_some();
+        let (lengths, statistics) = if is_pair {
+            ((0..run.lengths().len()).collect(), listed(run))
+        } else {
+            (vec![input.length_index(self.length)?], vec![self.statistic])
+        };
+        let ranks = |one: Option<Rank>| one.map_or_else(|| (0..run.ranks()).collect(), |rank| vec![rank]);
+        let (sources, destinations) = (ranks(source), ranks(destination));
+        let mut row = vec![f64::NAN; run.ranks()];
+        let mut values = |statistic, length: usize, source: Rank| {
+            run.read_rows(statistic, length, source..source + 1, &mut row).map_err(Failure::files)?;
+            Ok(destinations.iter().map(|rank| row[*rank]).collect())
+        };
+        let mut of_statistic = |statistic| {
+            let of_length = |length: &usize| sources.iter().map(|rank| values(statistic, *length, *rank)).collect();
+            Ok((statistic, lengths.iter().map(of_length).collect::<Result<_, Failure>>()?))
+        };
+        let statistics = statistics.into_iter().map(&mut of_statistic).collect::<Result<_, Failure>>()?;
+        note(DAMAGED, run, &lengths, &sources, &destinations)?;
+        let lengths = lengths.iter().map(|length| run.lengths()[*length]).collect();
+        output::print_json(&Cells { header: run.header(), lengths, sources, destinations, statistics }.document())
     }
 
     fn draw_matrix(&self, input: &Input) -> Result<(), Failure> {
@@ -139,6 +174,8 @@ impl View {
             aggregate,
             scale: self.scale(&blocks),
         };
+        let all: Vec<Rank> = (0..run.ranks()).collect();
+        note(DAMAGED, run, &[index], &all, &all)?;
         output::print_picture(|out| map.write(&layout, out))
     }
 
@@ -177,6 +214,9 @@ impl View {
         for (other, value) in values.into_iter().enumerate().filter(|(other, _)| *other != rank) {
             bars.push([other.to_string(), hosts.label_of(other), amount(self.statistic, value)], value);
         }
+        let all: Vec<Rank> = (0..ranks).collect();
+        let (sources, destinations) = if is_source { (&[rank][..], &all[..]) } else { (&all[..], &[rank][..]) };
+        note(DAMAGED, run, &[index], sources, destinations)?;
         let (subject, length, label) = (self.subject(run), run.lengths()[index], hosts.label_of(rank));
         output::print_picture(|out| {
             writeln!(out, "{subject} at {length} bytes {way} {label} (rank {rank})\n")?;
@@ -188,8 +228,7 @@ impl View {
     fn list_pair(&self, input: &Input, source: Rank, destination: Rank) -> Result<(), Failure> {
         let run = &*input.run;
         let hosts = &run.header().hosts;
-        let all = Statistic::OF_TIMES.into_iter().chain([Statistic::MeasurementsAmount]);
-        let statistics: Vec<_> = all.filter(|statistic| run.statistics().contains(statistic)).collect();
+        let statistics = listed(run);
         let headings = ["length"].into_iter().chain(statistics.iter().map(|statistic| statistic.name()));
         let mut bars = Bars::new(Table::new(headings).left(statistics.len() + 1));
         let mut row = vec![f64::NAN; run.ranks()];
@@ -205,12 +244,43 @@ impl View {
             }
             bars.push(texts, shown);
         }
+        let lengths: Vec<_> = (0..run.lengths().len()).collect();
+        note(DAMAGED, run, &lengths, &[source], &[destination])?;
         let (from, to) = (hosts.label_of(source), hosts.label_of(destination));
         output::print_picture(|out| {
             writeln!(out, "{} from {from} to {to}; the bars show the {}\n", run.header().mode, self.statistic)?;
             bars.write(self.color.colours(), out)
         })
     }
+}
+
+/// The statistics of a run in the order in which they are shown.
+fn listed(run: &dyn Run) -> Vec<Statistic> {
+    Statistic::listed().filter(|statistic| run.statistics().contains(statistic)).collect()
+}
+
+/// What times do not show: words, and the states of the cells that are meant.
+pub const DAMAGED: (&str, &[State]) = ("payloads arrived damaged", &[State::Damaged]);
+
+/// Says on standard error in how many of these cells something went wrong.
+pub fn note(
+    (what, states): (&str, &[State]),
+    run: &dyn Run,
+    lengths: &[usize],
+    sources: &[Rank],
+    destinations: &[Rank],
+) -> Result<(), Failure> {
+    let mut row = vec![State::Measured; run.ranks()];
+    let mut count = 0;
+    for (length, source) in lengths.iter().flat_map(|length| sources.iter().map(move |source| (*length, *source))) {
+        run.read_states(length, source..source + 1, &mut row).map_err(Failure::files)?;
+        count += destinations.iter().filter(|rank| states.contains(&row[**rank])).count();
+    }
+    if count > 0 {
+        let cells = counted(count, "cell");
+        output::note(&format!("{what} in {cells} of what is shown; `info` counts them by length"));
+    }
+    Ok(())
 }
 
 /// The rank that a name or a number means. Names win, so that hosts may be called by numbers.

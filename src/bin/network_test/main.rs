@@ -7,6 +7,8 @@ mod dry_run;
 mod memory;
 mod mpi;
 mod operations;
+#[path = "../network_analyze/pages.rs"]
+mod pages;
 mod program;
 mod progress;
 mod watchdog;

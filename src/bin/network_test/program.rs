@@ -14,6 +14,7 @@
 use std::{
     ffi::OsString,
     io::Write,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -22,8 +23,9 @@ use ::mpi::{
     topology::SimpleCommunicator,
     traits::{Communicator, CommunicatorCollectives, Equivalence, Root},
 };
+use clap::{CommandFactory, ValueEnum};
 use netmatrix::{
-    exit,
+    VERSION, exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
     plan::{Config, Plan, operation::OperationConfig},
     record::{Avoided, Header, Phase, Provenance, Run, Sink, State},
@@ -37,6 +39,7 @@ use crate::{
     dry_run, memory,
     mpi::{MpiFabric, ROOT, called_alike, hosts, largest, plans_agree, spread},
     operations,
+    pages::{self, What, completions, pages},
     progress::Progress,
     watchdog::{Roll, Watchdog},
 };
@@ -56,6 +59,9 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(typed) => typed,
         Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
     };
+    if let [what, folder] = &args.generate[..] {
+        return generate(what, Path::new(folder));
+    }
     if let Some(hosts) = args.planned_hosts() {
         // On a login node: no MPI is there, and none is needed.
         if let Some(typed) = &typed {
@@ -93,6 +99,29 @@ pub fn run(arguments: &[OsString]) -> u8 {
     drop(universe);
     watchdog.watch().rest();
     code
+}
+
+/// Writes manual pages or completions.
+fn generate(what: &str, folder: &Path) -> u8 {
+    let files = match What::from_str(what, false) {
+        Ok(What::Man) => pages(Args::command()),
+        Ok(What::Completions) => Ok(completions(Args::command())),
+        _ => {
+            eprintln!("network_test: --generate {what}: write man or completions");
+            return exit::USAGE;
+        }
+    };
+    let write = |files: Vec<pages::File>| {
+        std::fs::create_dir_all(folder)?;
+        files.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
+    };
+    match files.and_then(write) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) => {
+            eprintln!("network_test: --generate: `{}`: {error}", folder.display());
+            exit::FILES
+        }
+    }
 }
 
 /// What a run on these hosts would take, without starting MPI.
@@ -444,13 +473,23 @@ pub fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
     world.abort(i32::from(exit::INTERNAL))
 }
 
-pub fn provenance(args: &Args, clock_step: f64) -> Provenance {
+/// Name and version of the MPI library, which says them before it is initialised, too.
+fn mpi_library() -> String {
     let library = ::mpi::environment::library_version().unwrap_or_default();
+    library.trim_end_matches('\0').lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// What `--version` says besides the name.
+pub fn versions() -> String {
+    format!("{VERSION}\nMPI: {}\nfiles: {}", mpi_library(), store::libraries())
+}
+
+pub fn provenance(args: &Args, clock_step: f64) -> Provenance {
     let environment = |name: &str| std::env::var(name).unwrap_or_default();
     Provenance {
         command: args.command.clone(),
-        program_version: concat!("network_test ", env!("CARGO_PKG_VERSION")).to_owned(),
-        mpi_library: library.trim_end_matches('\0').lines().next().unwrap_or_default().trim().to_owned(),
+        program_version: format!("network_test {VERSION}"),
+        mpi_library: mpi_library(),
         created: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
         slurm_job_id: environment("SLURM_JOB_ID"),
         slurm_job_nodelist: environment("SLURM_JOB_NODELIST"),

@@ -1,6 +1,6 @@
 //! `network_test` as a library that a simulated cluster loads: SimGrid's `smpirun` calls its `main` once for each rank.
 //!
-//! The same modules as the program, nothing of it is replaced. `scripts/simgrid/run` builds this against SimGrid's MPI
+//! The same modules as the program, nothing of it is replaced; clocks that differ are a matter of the cluster. `scripts/simgrid/run` builds this against SimGrid's MPI
 //! and starts it; built against another MPI it is of no use, but harmless.
 
 mod cli;
@@ -8,6 +8,8 @@ mod dry_run;
 mod memory;
 mod mpi;
 mod operations;
+#[path = "../network_analyze/pages.rs"]
+mod pages;
 mod program;
 mod progress;
 mod watchdog;
@@ -16,3 +18,4 @@ mod watchdog;
 const SIMULATED: bool = true;
 
 mpi::export_main!(program::run);
+mpi::export_clock!("SIMULATED_CLOCK_DRIFT");

@@ -46,6 +46,8 @@ pub struct Machine {
     pub rendezvous: (Bytes, f64),
     /// Standard deviation of what synchronised clocks are off by, in seconds; drawn for every rank and length.
     pub clock_error: f64,
+    /// How many times as long everything takes at the end of a run as at its beginning.
+    pub drift: f64,
     /// Scatter.
     pub noise: NoiseModel,
     /// What is wrong with it.
@@ -66,6 +68,7 @@ impl Machine {
             uplink_hosts: per_leaf as f64,
             rendezvous: (Bytes(16 * 1024), 1.5e-6),
             clock_error: 0.0,
+            drift: 1.0,
             noise: NoiseModel {
                 sigma: 0.02,
                 tail_probability: 0.005,

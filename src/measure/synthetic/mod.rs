@@ -17,8 +17,8 @@ use rand_distr::{Distribution, LogNormal};
 use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping, Suspect, View};
 use crate::{
     plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
-    record::{Cell, State},
-    stats::{Summary, median},
+    record::{Cell, Extra, State},
+    stats::{Summary, median, quantile},
     units::{Bytes, Rank},
 };
 
@@ -32,10 +32,14 @@ pub struct Synthetic {
     skipped: usize,
     plan: Option<Plan>,
     length_index: usize,
+    /// How often a length was begun.
+    begun: usize,
     /// 0, or the number of the repetition of suspicious pairs.
     attempt: usize,
     simulated: f64,
     samples: Vec<f64>,
+    /// What [`Fabric::take_samples`] gives.
+    kept: Vec<(Rank, Rank, Vec<f64>)>,
 }
 
 impl Synthetic {
@@ -48,9 +52,11 @@ impl Synthetic {
             skipped: usize::MAX,
             plan: None,
             length_index: 0,
+            begun: 0,
             attempt: 0,
             simulated: 0.0,
             samples: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -73,7 +79,8 @@ impl Synthetic {
         let mut rng = machine.rng(plan.config.seed, plan.mode, self.length_index, self.attempt, (source, destination));
         let sigma = machine.sigma_between(source, destination);
         let scatter = LogNormal::new(0.0, sigma).expect("a standard deviation is finite and not negative");
-        let disturbance = machine.disturbance(&mut rng);
+        let passed = self.begun.saturating_sub(1) as f64 / plan.lengths().len() as f64;
+        let disturbance = machine.disturbance(&mut rng) * machine.drift.powf(passed);
         let one_way = |from, to, length| machine.seconds(from, to, length, share) * disturbance;
         let (forth, back, answer) = match plan.mode {
             Mode::SendRecvAndRecvSend => {
@@ -136,8 +143,13 @@ impl Synthetic {
             clock_bound = Some(self.machine.clock_bound());
         }
         let count = self.samples.len() as u32;
+        let first = self.samples.first().copied().unwrap_or(f64::NAN);
+        if self.attempt > 0 && plan.retest_samples() > 0 {
+            self.kept.push((from, to, self.samples.clone()));
+        }
         let cell = Cell::measured(Summary::of(&mut self.samples), count, state);
-        cells.set(from, to, Cell { clock_bound, ..cell });
+        let extra = Extra::of(&plan.config.optional, |tau| quantile(&mut self.samples, tau), first);
+        cells.set(from, to, Cell { clock_bound, extra, ..cell });
         passed
     }
 }
@@ -153,7 +165,10 @@ impl Fabric for Synthetic {
     }
 
     fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
+        // Other random numbers than at the first time.
+        self.attempt = if length_index < self.length_index { usize::MAX } else { 0 };
         self.length_index = length_index;
+        self.begun += 1;
         self.skipped = usize::MAX;
         Ok(())
     }
@@ -203,10 +218,15 @@ impl Fabric for Synthetic {
         let plan = self.plan.take().expect("prepare comes before run_pairs");
         // Other random numbers than at the first time.
         self.attempt = number + 1;
+        self.kept.clear();
         self.simulated += self.pairs(&plan, pairs, length, cells);
         self.attempt = 0;
         self.plan = Some(plan);
         Ok(())
+    }
+
+    fn take_samples(&mut self) -> Vec<(Rank, Rank, Vec<f64>)> {
+        std::mem::take(&mut self.kept)
     }
 
     fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {

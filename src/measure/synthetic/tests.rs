@@ -230,3 +230,22 @@ fn an_isolated_run_of_4096_hosts_begins_at_once_and_stops_behind_the_part_at_han
     // The signal came behind the first part; of the next one no round was carried out.
     assert_eq!(parts, [(1, 8 * 2048)]);
 }
+
+#[test]
+fn a_machine_that_slows_down_is_noticed_at_the_end() {
+    for (schedule, drift) in [(Schedule::Isolated, 1.5), (Schedule::Disjoint, 0.8), (Schedule::Disjoint, 1.0)] {
+        let machine = Machine { drift, ..Machine::leaf_spine(8, 2, 1) };
+        for mode in [Mode::OneToOne, Mode::Bcast, Mode::AllToAll] {
+            let (run, _) = run(&machine, mode, |config| {
+                config.schedule = schedule;
+                config.sweep = Sweep::list(&[Bytes(1), Bytes(64), Bytes(4096)]).unwrap();
+            });
+            let found = run.drift().unwrap().unwrap();
+            assert!((found / drift - 1.0).abs() < 0.04, "{schedule} {mode} {drift}: {found}");
+        }
+    }
+    let single = run(&Machine::leaf_spine(4, 1, 1), Mode::OneToOne, |config| {
+        config.sweep = Sweep::list(&[Bytes(0)]).unwrap();
+    });
+    assert_eq!(single.0.drift().unwrap(), None);
+}

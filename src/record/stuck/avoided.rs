@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Phase, Stuck, WaitOutcome};
+use super::{Phase, Stuck, Wait, WaitOutcome};
 use crate::{
     plan::Mode,
     units::{Bytes, Hosts, Rank},
@@ -15,7 +15,9 @@ impl Stuck {
     pub fn avoided(&self) -> Avoided {
         let mut avoided = Avoided::default();
         let mut met: Vec<(Mode, &str, &str, Bytes)> = Vec::new();
-        for wait in self.waits.iter().filter(|wait| wait.outcome != WaitOutcome::Joined) {
+        // All of a job are in one collective exchange: whoever only says so, because another one has given up, is in it too.
+        let counts = |wait: &&Wait| wait.outcome != WaitOutcome::Joined || wait.step.is_some();
+        for wait in self.waits.iter().filter(counts) {
             let (Some(mode), Some(length)) = (wait.mode, wait.length) else { continue };
             match (wait.phase, &wait.waits_for[..]) {
                 (Phase::Exchange | Phase::Handshake | Phase::Probe, [(other, host)])
@@ -27,7 +29,8 @@ impl Stuck {
                 }
                 // The root of a broadcast waits for others, and they for it: they say whose it was.
                 (Phase::Collective, root) if wait.silent.is_empty() && (mode != Mode::Bcast || !root.is_empty()) => {
-                    avoided.rounds.push((mode, root.first().map(|(root, _)| *root), length));
+                    let root = root.first().filter(|_| mode == Mode::Bcast);
+                    avoided.rounds.push((mode, root.map(|(root, _)| *root), length));
                 }
                 _ => {}
             }
@@ -84,10 +87,7 @@ impl Avoided {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{Wait, tests::wait},
-        *,
-    };
+    use super::{super::tests::wait, *};
 
     #[test]
     fn a_pair_that_was_stuck_is_left_out_and_a_host_that_was_stuck_with_several() {
@@ -129,7 +129,10 @@ mod tests {
         assert!(!one.round(Mode::AllToAll, None, Bytes(1024)));
         let several = Stuck { waits: vec![root(0, 2), root(0, 3)] }.avoided();
         assert!(several.round(Mode::Bcast, Some(1), Bytes(1024)) && !several.round(Mode::Bcast, Some(2), Bytes(1)));
-        let everyone = Stuck { waits: vec![Wait { mode: Some(Mode::AllToAll), waits_for: vec![], ..root(0, 1) }] };
-        assert!(everyone.avoided().round(Mode::AllToAll, None, Bytes(4096)));
+        for waits_for in [vec![], vec![(1, "n".to_owned())]] {
+            let joined = Wait { outcome: WaitOutcome::Joined, step: Some(9), ..root(0, 1) };
+            let everyone = Stuck { waits: vec![Wait { mode: Some(Mode::AllToAll), waits_for, ..joined }] };
+            assert!(everyone.avoided().round(Mode::AllToAll, None, Bytes(4096)));
+        }
     }
 }

@@ -11,7 +11,7 @@ pub use avoided::Avoided;
 pub use places::{StuckKind, StuckPlace};
 
 use crate::{
-    plan::Mode,
+    plan::{Mode, operation::Algorithm},
     units::{Bytes, Rank},
 };
 
@@ -128,12 +128,16 @@ pub struct Wait {
     pub silent: Vec<(Rank, String)>,
     /// In which mode, once one has begun.
     pub mode: Option<Mode>,
+    /// In which operation, where operations are measured.
+    pub operation: Option<Algorithm>,
     /// At which message length.
     pub length: Option<Bytes>,
     /// In which round of the length.
     pub round: Option<usize>,
     /// Behind how many exchanges of the pair.
     pub sample: Option<u64>,
+    /// Behind how many steps that all ranks take together, where it waits in such a step or in an agreement behind them.
+    pub step: Option<u64>,
     /// For how long, seconds.
     pub seconds: f64,
     /// What became of it.
@@ -168,9 +172,11 @@ pub(crate) mod tests {
             waits_for: vec![(2, "n2".to_owned())],
             silent: vec![],
             mode: Some(Mode::OneToOne),
+            operation: None,
             length: Some(Bytes(1024)),
             round: Some(3),
             sample: Some(16),
+            step: None,
             seconds: 10.5,
             outcome: WaitOutcome::Ended,
         }

@@ -26,9 +26,17 @@ impl Stuck {
             (0..place)
                 .any(|other| names(other) && is_silent(other, wait.rank) && is_of_one_try(&self.waits[other], wait))
         };
+        // What a rank that is behind has not come to, it has not sent.
+        let is_sent = |place: usize, rank: Rank| {
+            let wait = &self.waits[place];
+            let own = |other: &&Wait| other.rank == rank && is_of_one_try(other, wait);
+            let behind = |other: &Wait| other.step.zip(wait.step).is_some_and(|(other, own)| other < own);
+            !self.waits.iter().filter(own).any(behind)
+        };
         let sound = |place: usize| {
             let mut wait = self.waits[place].clone();
             wait.silent.retain(|(rank, _)| is_silent(place, *rank));
+            wait.waits_for.retain(|(rank, _)| is_sent(place, *rank));
             wait
         };
         let sound: Vec<Wait> = (0..self.waits.len()).filter(|place| !woken(*place)).map(sound).collect();
@@ -36,6 +44,11 @@ impl Stuck {
         let dead = dead(&waits);
         if !dead.is_empty() {
             return dead;
+        }
+        // Whoever waits in a barrier for a message that was sent knows where one is lost; what is behind it waits for that.
+        let lost = edges(waits.iter().copied().filter(|wait| wait.phase == Phase::Barrier && wait.step.is_some()));
+        if !lost.is_empty() {
+            return cover(lost);
         }
         let mut places = unbroadcast(&waits);
         let is_evidence = |wait: &Wait| match wait.phase {
@@ -161,13 +174,23 @@ fn dead(waits: &[&Wait]) -> Vec<StuckPlace> {
 /// Hosts that wait inside a broadcast: the root's, if nobody has come out of it; else those that have not, because a
 /// message travels from one to the next.
 fn unbroadcast(waits: &[&Wait]) -> Vec<StuckPlace> {
-    let of = |wait: &&&Wait| wait.phase == Phase::Collective && wait.mode == Some(Mode::Bcast);
-    let (inside, outside): (Vec<&Wait>, Vec<&Wait>) =
-        waits.iter().filter(of).copied().partition(|wait| !wait.waits_for.is_empty());
+    let of = |wait: &&&Wait| {
+        matches!(wait.phase, Phase::Collective | Phase::Barrier | Phase::Agreement) && wait.mode == Some(Mode::Bcast)
+    };
+    let (inside, outside): (Vec<&Wait>, Vec<&Wait>) = waits
+        .iter()
+        .filter(of)
+        .copied()
+        .partition(|wait| wait.phase == Phase::Collective && !wait.waits_for.is_empty());
     let mut places: Vec<StuckPlace> = Vec::new();
     for wait in &inside {
         let root = &wait.waits_for[0].1;
-        let of_round = |other: &&&Wait| (other.length, other.round) == (wait.length, wait.round);
+        let of_round = |other: &&&Wait| {
+            let is_collective = other.phase == Phase::Collective;
+            // Barriers and agreements come before a broadcast as well as behind it.
+            let is_behind = |step| step >= wait.step.unwrap_or(0) + u64::from(!is_collective);
+            (other.length, other.round) == (wait.length, wait.round) && other.step.map_or(is_collective, is_behind)
+        };
         // The root may come out of its own broadcast before anybody else has got anything.
         let reached = outside.iter().filter(of_round).any(|other| other.host != *root);
         let hosts = if reached || *root == wait.host { vec![wait.host.clone()] } else { vec![root.clone()] };
@@ -339,5 +362,68 @@ mod tests {
         );
         let some = vec![of_root(0, &[]), of_root(1, &[]), of_root(2, &[0]), of_root(3, &[0])];
         assert_eq!(summary(some), ["a broadcast does not reach n2 and n3 with messages of 1K bytes: 2 ranks wait"]);
+    }
+
+    #[test]
+    fn a_host_whose_cable_is_pulled_within_a_barrier_is_named() {
+        // Eight ranks on four hosts: what the ranks 2 and 6 on n2 send to other hosts, and what others send to them, is lost.
+        let waits = |steps: u64| {
+            let of_barrier = |rank: Rank, from: Rank, step: u64| Wait {
+                rank,
+                phase: Phase::Barrier,
+                host: format!("n{}", rank % 4),
+                waits_for: vec![(from, format!("n{}", from % 4))],
+                step: Some(steps + step),
+                mode: Some(Mode::AllToAll),
+                ..wait()
+            };
+            let first = [(2, 1), (6, 5), (3, 2), (7, 6)].map(|(rank, from)| of_barrier(rank, from, 0));
+            let second = [(4, 2), (0, 6), (1, 7), (5, 3)].map(|(rank, from)| of_barrier(rank, from, 1));
+            [second, first].concat()
+        };
+        let n2 = "n2 and several others wait for each other with messages of 1K bytes: 4 ranks wait";
+        assert_eq!(summary(waits(17)), [n2]);
+        // Whoever has come through before waits in the exchange, for those that have not begun it.
+        let mut waits = waits(17);
+        let exchange = |wait: &mut Wait| {
+            wait.waits_for = [1, 2, 3, 5, 6, 7].map(|rank| (rank, format!("n{}", rank % 4))).to_vec();
+            (wait.phase, wait.step) = (Phase::Collective, Some(20));
+        };
+        waits[..2].iter_mut().for_each(exchange);
+        assert_eq!(summary(waits.clone()), [n2]);
+        // A rank that has not come to the barrier is no evidence against its neighbours.
+        waits.retain(|wait| wait.rank != 3);
+        waits.push(Wait { rank: 3, host: "n3".to_owned(), step: Some(16), waits_for: vec![], ..waits[0].clone() });
+        assert_eq!(Stuck { waits }.places()[0].hosts, ["n2"]);
+    }
+
+    #[test]
+    fn a_broadcast_that_others_have_left_is_stuck_where_it_has_not_arrived() {
+        let of = |rank, phase, others: &[Rank], step| Wait {
+            phase,
+            mode: Some(Mode::Bcast),
+            step: Some(step),
+            ..waits_for(rank, others)
+        };
+        // n3 has not got the message of n0; n0 and n1 are in the barrier behind it, and n2 waits for n3 there.
+        let some = vec![
+            of(0, Phase::Collective, &[], 8),
+            of(1, Phase::Barrier, &[3], 9),
+            of(2, Phase::Barrier, &[3], 8 + 1),
+            of(3, Phase::Collective, &[0], 8),
+        ];
+        let n3 = "a broadcast does not reach n3 with messages of 1K bytes: 1 rank waits";
+        assert_eq!(summary(some), [n3]);
+        // Behind the last exchange of a batch all agree whether to go on; an agreement before the broadcast says nothing.
+        let last = |steps| {
+            vec![
+                of(1, Phase::Agreement, &[0], steps),
+                of(0, Phase::Agreement, &[3], steps),
+                of(3, Phase::Collective, &[2], 8),
+                of(2, Phase::Agreement, &[3], steps),
+            ]
+        };
+        assert_eq!(summary(last(9)), [n3]);
+        assert_eq!(Stuck { waits: last(8) }.places()[0].hosts, ["n2"]);
     }
 }

@@ -5,23 +5,42 @@ use std::{
     path::Path,
 };
 
-use super::{block::Inflating, *};
+use super::{block::Inflating, layout::*};
 use crate::{
     plan::{Mode, Noise},
     record::{About, Clustered, Exception, Header, NO_SET, Part, PartSink, Provenance, Statistic, Tolerance},
     store::{
-        StoreError,
         classic::{Layout, Value, sound},
         description::{checked_hosts, exact, three},
+        error::StoreError,
         file::{MOST_HEADER, NcFile},
+        import::{Format, OpenedRun},
         regular,
         schema::{
             BEGIN_END_STEP, DATA, DATA_TYPE, FORMAT, HOST, HOSTS_ITEM, LENGTH, N, NOISE, PROC_NUM, REPEATS, TEST_TYPE,
-            X, hosts_item,
+            X, check_header, hosts_item,
         },
     },
     units::{Bytes, Hosts, Rank, hostlist},
 };
+
+/// Archives as a form of runs.
+pub(in crate::store) struct Archives;
+
+impl Format for Archives {
+    fn has(&self, path: &Path, beginning: &[u8]) -> bool {
+        !beginning.is_empty() && is_archive(path)
+    }
+
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
+        let run = open_archive(path)?;
+        let notice = format!(
+            "an archive: every value is within {} of the one that was measured",
+            run.about().tolerance.describe()
+        );
+        Ok(OpenedRun { run: Box::new(run), notices: vec![notice] })
+    }
+}
 
 /// Whether a file is an archive of ours, sound or not. What cannot be opened is none.
 pub fn is_archive(path: &Path) -> bool {
@@ -150,6 +169,7 @@ fn about(file: &NcFile) -> Result<About, StoreError> {
     if !header.plan.is_empty() {
         header.plan.insert(HOSTS_ITEM.to_owned(), hosts_item(&header));
     }
+    check_header(&header).map_err(|what| file.unusable(format!("contradicts itself: {what}")))?;
     Ok(About {
         header,
         statistic: statistic.ok_or_else(|| file.unusable("has a `data_type` that no statistic has"))?,

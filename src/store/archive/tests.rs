@@ -1,6 +1,6 @@
 use std::{fs, io::Read, path::PathBuf};
 
-use super::{super::schema, *};
+use super::{super::schema, layout::*, *};
 use crate::{
     plan::{Config, Plan, Sweep},
     record::{About, Clustered, Exception, Header, NO_SET, Part, PartSink, Provenance, Run, Statistic, Tolerance},

@@ -4,19 +4,19 @@
 //! are in memory, which are what the file will have.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     io::{self, Write},
 };
 
-use super::{super::definition::scalars, block::Deflating, *};
+use super::{block::Deflating, layout::*};
 use crate::{
     record::{About, BoxError, Header, NO_SET, Part, PartSink},
     store::{
-        StoreError,
         classic::{Kind, NewFile, NewValue},
-        schema::{
-            CONVENTIONS, CONVENTIONS_FOLLOWED, DATA, EXACT, FORMAT, HOST, HOSTS_ITEM, LENGTH, N, TITLE, X, check_header,
-        },
+        error::StoreError,
+        field::{Field, scalars},
+        schema::{CONVENTIONS, CONVENTIONS_FOLLOWED, DATA, FORMAT, HOSTS_ITEM, LENGTH, N, TITLE, X, check_header},
     },
     units::{Rank, hostlist},
 };
@@ -80,30 +80,32 @@ impl ArchiveWriter {
         let mut values: Vec<Vec<u8>> = Vec::new();
         attributes(&mut file, &self.about);
         for scalar in scalars(header, self.about.statistic) {
-            let variable = file.variable(scalar.name, Kind::Int, &[]);
-            variable.with("long_name", scalar.meaning).with("units", scalar.unit);
-            if scalar.fitting() as u64 != scalar.value {
-                variable.with(EXACT, scalar.value.to_string());
-            }
+            scalar.field(Kind::Int).announce(&mut file, &[]);
             values.push(scalar.fitting().to_be_bytes().to_vec());
         }
         let int64s = |numbers: &mut dyn Iterator<Item = u64>| numbers.flat_map(u64::to_be_bytes).collect::<Vec<u8>>();
-        file.variable(MES_LENGTH, Kind::Int64, &[i]).with("long_name", "message length").with("units", "byte");
+        let text = "mes_length[i]: the lengths of all ranges, one after the other";
+        Field::new(MES_LENGTH, Kind::Int64, "byte", ["message length", text].map(Cow::from)).announce(&mut file, &[i]);
         values.push(int64s(&mut lengths.iter().map(|length| length.0)));
-        let text = "message length at which a range begins";
-        file.variable(LENGTH, Kind::Int64, &[n]).with("long_name", text).with("units", "byte");
+        let text = "length[n]: range n reaches to the length before the next range";
+        Field::new(LENGTH, Kind::Int64, "byte", ["message length at which a range begins", text].map(Cow::from))
+            .announce(&mut file, &[n]);
         values.push(int64s(&mut self.ranges.iter().map(|range| range.0)));
-        file.variable(SETS, Kind::UInt, &[n]).with("long_name", "sets of pairs of a range").with("units", "1");
+        let text = "sets[n]: how many; each has a value at each length of the range";
+        Field::new(SETS, Kind::UInt, "1", ["sets of pairs of a range", text].map(Cow::from)).announce(&mut file, &[n]);
         values.push(self.ranges.iter().flat_map(|range| range.1.to_be_bytes()).collect());
-        let text = "bytes of a number of info in a range; the largest number of that width: the pair is in no set";
-        file.variable(INFO_WIDTH, Kind::UByte, &[n]).with("long_name", text).with("units", "byte");
+        let text = "info_width[n]: 1, 2 or 4; the largest number of that width: the pair is in no set";
+        Field::new(INFO_WIDTH, Kind::UByte, "byte", ["bytes of a number of info in a range", text].map(Cow::from))
+            .announce(&mut file, &[n]);
         values.push(self.ranges.iter().map(|range| range.2).collect());
-        let text = "cells of a length that are kept exactly; they override their sets";
-        file.variable(EXCEPTIONS, Kind::UInt, &[i]).with("long_name", text).with("units", "1");
+        let text = "exceptions[i]: how many; they override their sets";
+        Field::new(EXCEPTIONS, Kind::UInt, "1", ["cells of a length that are kept exactly", text].map(Cow::from))
+            .announce(&mut file, &[i]);
         values.push(self.exceptions.iter().flat_map(|count| count.to_be_bytes()).collect());
         if !order.iter().copied().eq(0..order.len()) {
-            let text = "ranks, those that behave alike side by side";
-            file.variable(ORDER, Kind::Int, &[x]).with("long_name", text).with("units", "1");
+            let text = "order[x]: those that behave alike side by side";
+            Field::new(ORDER, Kind::Int, "1", ["ranks in an order for pictures", text].map(Cow::from))
+                .announce(&mut file, &[x]);
             values.push(order.iter().flat_map(|rank| (*rank as i32).to_be_bytes()).collect());
         }
         hosts(&mut file, x, header, &mut values);
@@ -116,8 +118,10 @@ impl ArchiveWriter {
         ] {
             let bytes = block.end()?;
             let dimension = file.dimension(&format!("{name}_bytes"), bytes.len());
-            let variable = file.variable(name, Kind::UByte, &[dimension]);
-            variable.with("long_name", text).with("units", unit).with("shape", shape).with("type", kind);
+            let description = "bytes of a zlib stream of numbers: see shape, type, byte_order and filters";
+            let field = Field::new(name, Kind::UByte, unit, [text, description].map(Cow::from));
+            let variable = field.announce(&mut file, &[dimension]);
+            variable.with("shape", shape).with("type", kind);
             variable.with("byte_order", "little").with("filters", "shuffle (for each range), zlib");
             values.push(bytes);
         }
@@ -139,8 +143,7 @@ fn hosts(file: &mut NewFile, x: usize, header: &Header, values: &mut Vec<Vec<u8>
     }
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(1);
     let width = file.dimension(NAME, longest);
-    let variable = file.variable(HOST, Kind::Char, &[x, width]);
-    variable.with("long_name", "host of every rank").with("_Encoding", "utf-8");
+    Field::host().announce(file, &[x, width]);
     let filled = |name: &&str| name.bytes().chain(std::iter::repeat_n(0, longest - name.len())).collect::<Vec<_>>();
     values.push(names.iter().flat_map(filled).collect());
 }

@@ -13,7 +13,7 @@ mod new;
 use std::io::{self, Read};
 
 pub(super) use kind::{Kind, Value, sound};
-pub(super) use new::{NewFile, NewValue};
+pub(super) use new::{NewFile, NewValue, NewVariable};
 
 /// Number of records that a file in writing may claim: "not counted".
 const STREAMING: u64 = u32::MAX as u64;
@@ -63,6 +63,11 @@ impl Place {
     /// dimensions are fixed, or values are floats.
     pub(super) fn has_doubles(&self) -> bool {
         self.in_records && self.kind == Kind::Double
+    }
+
+    /// Whether it is one double beside the records.
+    pub(super) fn is_one_double(&self) -> bool {
+        !self.in_records && self.kind == Kind::Double && self.bytes == size_of::<f64>() as u64
     }
 
     /// Whether every record has this many bytes of it.

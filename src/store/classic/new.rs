@@ -11,6 +11,8 @@ use super::Kind;
 pub(in crate::store) enum NewValue {
     Text(String),
     Double(f64),
+    Int(i32),
+    Ints(Vec<i32>),
     Bytes(Vec<i8>),
 }
 
@@ -134,6 +136,10 @@ impl Bytes {
             out.text(name);
             let (kind, count, bytes) = match value {
                 NewValue::Double(value) => (Kind::Double, 1, value.to_be_bytes().to_vec()),
+                NewValue::Int(value) => (Kind::Int, 1, value.to_be_bytes().to_vec()),
+                NewValue::Ints(values) => {
+                    (Kind::Int, values.len(), values.iter().flat_map(|value| value.to_be_bytes()).collect())
+                }
                 NewValue::Bytes(values) => {
                     (Kind::Byte, values.len(), values.iter().map(|value| *value as u8).collect())
                 }

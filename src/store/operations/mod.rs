@@ -5,58 +5,44 @@
 //! (lengths), `statistic`, `process` (of the largest number of processes), `x` (ranks), `probe`, `program`, `strings`;
 //! one that would be empty is not there, and neither is what has it.
 //!
-//! A file is believed as far as its bytes go: what it announces beyond [`MOST_VALUES`], what it lacks and what its
+//! A file is believed as far as its bytes go: what it announces beyond [`layout::MOST_VALUES`], what it lacks and what its
 //! contradicts itself in is an error that says so.
 
+mod layout;
 mod reader;
 mod writer;
 
 use std::path::{Path, PathBuf};
 
+use self::layout::FORMAT_NAME;
 use super::{
+    error::StoreError,
     file::NcFile,
+    import::{Format, OpenedRun},
     paths::{OPERATIONS, extended},
     regular,
     schema::FORMAT,
 };
-use crate::record::Statistic;
-
 pub use reader::read_operations;
 pub use writer::write_operations;
-
-/// Begin of the global attribute `format`.
-const FORMAT_NAME: &str = "network_test.operations/";
-/// Version of the format.
-const FORMAT_VERSION: &str = "1";
-
-/// Most values of a variable that is believed.
-const MOST_VALUES: u64 = 1 << 24;
-
-const OPERATION: &str = "operation";
-const PROCS: &str = "procs";
-const PROCESS: &str = "process";
-const STATISTIC: &str = "statistic";
-const PROBE: &str = "probe";
-const PROGRAM: &str = "program";
-/// Global attribute: whether all that was planned is there.
-const COMPLETE: &str = "complete";
-
-/// The statistics of all variables over the dimension `statistic`, in its order.
-const STATISTICS: [Statistic; 6] = [
-    Statistic::Min,
-    Statistic::Average,
-    Statistic::Median,
-    Statistic::Max,
-    Statistic::Deviation,
-    Statistic::MeasurementsAmount,
-];
-
-/// In `member`: no rank.
-const NOBODY: i32 = -1;
 
 /// The file of operations of a prefix.
 pub fn operations_path(prefix: &Path) -> PathBuf {
     extended(prefix, OPERATIONS)
+}
+
+/// Files of operations, which hold no run of pairs.
+pub(super) struct OfOperations;
+
+impl Format for OfOperations {
+    fn has(&self, path: &Path, beginning: &[u8]) -> bool {
+        !beginning.is_empty() && is_operations(path)
+    }
+
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
+        let what = "holds operations of `network_test --operations`, no pairs: see it with `network_analyze info`";
+        Err(StoreError::unusable(path, what))
+    }
 }
 
 /// Whether a file is one of operations, sound or not. What cannot be opened is none.

@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
-use super::*;
+use super::layout::*;
 use crate::{
     plan::operation::Operation,
-    record::operations::{Measured, Operations, Probe, ProbeKind, ProgramRun},
+    record::{
+        Statistic,
+        operations::{Measured, Operations, Probe, ProbeKind, ProgramRun},
+    },
     stats::Summary,
     store::{
-        StoreError,
         description::{checked_hosts, provenance},
-        schema::{HOST, LENGTH, N, PLAN_ITEMS, X},
+        error::StoreError,
+        file::NcFile,
+        schema::{FORMAT, HOST, LENGTH, N, PLAN_ITEMS, X},
     },
     units::{Bytes, Rank},
 };

@@ -1,18 +1,20 @@
 //! Writes a file of operations: the inverse of [`super::reader`].
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use super::*;
+use super::layout::*;
 use crate::{
     plan::operation::Operation,
     record::{
-        BoxError,
+        BoxError, Statistic,
         operations::{Measured, Operations},
     },
     store::{
-        FileIds, Output, StoreError,
-        classic::{Kind, NewFile, NewValue},
-        schema::{CONVENTIONS, CONVENTIONS_FOLLOWED, HOST, LENGTH, N, PLAN_ITEMS, STRINGS, TITLE, X},
+        classic::{Kind, NewFile},
+        error::StoreError,
+        field::Field,
+        output::{FileIds, Output},
+        schema::{CONVENTIONS, CONVENTIONS_FOLLOWED, FORMAT, HOST, LENGTH, N, PLAN_ITEMS, STRINGS, TITLE, X},
     },
 };
 
@@ -32,18 +34,10 @@ struct Making {
 
 impl Making {
     fn variable(&mut self, name: &str, kind: Kind, dimensions: &[usize], texts: [&str; 3], values: Vec<u8>) {
-        let [long_name, unit, description] = texts;
-        let variable = self.file.variable(name, kind, dimensions);
-        variable.with("long_name", long_name);
-        if kind == Kind::Char {
-            variable.with("_Encoding", "utf-8");
-        } else {
-            variable.with("units", unit);
-        }
-        variable.with("description", description);
-        if kind == Kind::Double {
-            variable.with("_FillValue", NewValue::Double(f64::NAN));
-        }
+        let [long_name, unit, description] = texts.map(|text| Cow::from(text.to_owned()));
+        let field = Field::new(name.to_owned(), kind, unit, [long_name, description]);
+        let field = if kind == Kind::Double { field.filled() } else { field };
+        field.announce(&mut self.file, dimensions);
         self.values.extend(values);
         self.values.resize(self.values.len().next_multiple_of(4), 0);
     }
@@ -126,7 +120,7 @@ fn bytes_of(run: &Operations) -> Result<Vec<u8>, StoreError> {
         let largest = run.largest();
         let ranks = run.members.iter().flat_map(|members| {
             let ranks = members.iter().map(|rank| i32::try_from(*rank).unwrap_or(i32::MAX));
-            ranks.chain(std::iter::repeat_n(NOBODY, largest - members.len())).flat_map(i32::to_be_bytes)
+            ranks.chain(std::iter::repeat_n(NO_RANK, largest - members.len())).flat_map(i32::to_be_bytes)
         });
         let texts = ["rank of every process", "1", "member[procs][process]: a rank; -1: there are not so many"];
         making.variable("member", Kind::Int, &[procs, process], texts, ranks.collect());

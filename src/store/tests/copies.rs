@@ -66,7 +66,7 @@ fn copy(from: &Path, to: &Path, form: Form, fixed: bool, floats: bool) {
 fn copied(prefix: &Path, form: Form, fixed: bool, floats: bool) -> MemoryRun {
     let original = prefix.with_file_name("original");
     let run = small_set(&original);
-    for statistic in Statistic::all() {
+    for &statistic in run.statistics() {
         let [from, to] = [&original, prefix].map(|prefix| paths::file_of(prefix, statistic));
         copy(&from, &to, form, fixed, floats);
     }
@@ -100,8 +100,10 @@ fn a_copy_of_another_shape_is_not_resumed_and_stays_as_it_is() {
     {
         let folder = tempfile::tempdir().unwrap();
         let prefix = folder.path().join("run");
-        let header = copied(&prefix, form, fixed, floats).header().clone();
-        let bytes = || Statistic::all().map(|s| fs::read(paths::file_of(&prefix, s)).unwrap()).collect::<Vec<_>>();
+        let run = copied(&prefix, form, fixed, floats);
+        let (header, statistics) = (run.header().clone(), run.statistics());
+        let read = |statistic: &Statistic| fs::read(paths::file_of(&prefix, *statistic)).unwrap();
+        let bytes = || statistics.iter().map(read).collect::<Vec<_>>();
         let before = bytes();
         let error = store::resume(&prefix, &header).map(|(mut writer, _)| writer.close().unwrap()).unwrap_err();
         let error = error.to_string();

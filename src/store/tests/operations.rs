@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     record::{
-        Provenance,
+        Provenance, Statistic,
         operations::{Measured, Operations, Probe, ProbeKind, ProgramRun},
     },
     stats::Summary,

@@ -60,6 +60,65 @@ fn variables_and_table_say_the_same() {
     assert_eq!(store::open(&paths::extended(&prefix, paths::RETESTS)).unwrap().header(), set.header());
 }
 
+/// The header of runs that keep up to three samples of a retest.
+fn header_with_samples(lengths: &[u64]) -> Header {
+    let mut header = header_with_retests(lengths);
+    header.plan.insert("retest_samples".to_owned(), "3".to_owned());
+    header
+}
+
+#[test]
+fn samples_of_retests_survive_store_reload_and_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    let mut writer = store::create(&prefix, &header_with_samples(&[0, 64]), false, false).unwrap();
+    let kept = [vec![vec![3e-6, 1e-6, 2e-6], vec![]], vec![vec![5e-6, 4e-6]]];
+    for (index, kept) in kept.iter().enumerate() {
+        writer.write_rows(index, 0, &(0..9).map(|place| cell(index, place)).collect::<Vec<_>>()).unwrap();
+        let retests = [retest(2, 0, 1e-6), retest(0, 2, 3e-6)];
+        writer.write_retests(index, &retests[..kept.len()]).unwrap();
+        writer.write_retest_samples(index, kept).unwrap();
+        writer.finish_length(index).unwrap();
+    }
+    writer.close().unwrap();
+    let set = store::open(&prefix).unwrap();
+    let copy = folder.path().join("copy");
+    store::write_run(&set, &copy, false).unwrap();
+    for prefix in [&prefix, &copy] {
+        let set = store::open(prefix).unwrap();
+        assert_eq!([0, 1].map(|index| set.retest_samples(index).unwrap()), kept, "in the order in which they came");
+        assert!(set.retest_samples(2).is_err(), "there is no such length");
+        let median = netcdf::open(paths::file_of(prefix, Statistic::Median)).unwrap();
+        let variable = median.variable("retest_samples").unwrap();
+        let dimensions: Vec<_> = variable.dimensions().iter().map(netcdf::Dimension::name).collect();
+        assert_eq!(dimensions, ["n", "retests", "samples"], "as any other reader sees them");
+        let values: Vec<f64> = variable.get_values(..).unwrap();
+        assert_eq!(values.iter().filter(|value| value.is_nan()).count(), 12 - 5);
+        for (name, part) in [("units", "s"), ("long_name", "everybody else silent"), ("description", "retest_alone")] {
+            let text = String::try_from(variable.attribute_value(name).unwrap().unwrap()).unwrap();
+            assert!(text.contains(part), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn samples_of_retests_that_cannot_be_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    let mut writer = store::create(&prefix, &header_with_samples(&[0]), false, false).unwrap();
+    writer.write_retests(0, &[retest(0, 1, 1.0)]).unwrap();
+    for samples in [vec![vec![1.0; 4]], vec![vec![1.0]; 2]] {
+        let error = writer.write_retest_samples(0, &samples).unwrap_err().to_string();
+        assert!(error.contains("than there are places"), "{error}");
+    }
+    let without = folder.path().join("without");
+    let mut writer = store::create(&without, &header_with_retests(&[0]), false, false).unwrap();
+    writer.write_retests(0, &[retest(0, 1, 1.0)]).unwrap();
+    assert!(writer.write_retest_samples(0, &[vec![1.0]]).is_err());
+    let median = netcdf::open(paths::file_of(&without, Statistic::Median)).unwrap();
+    assert!(median.variable("retest_samples").is_none() && median.dimension("samples").is_none());
+}
+
 #[test]
 fn a_run_without_retests_has_neither_variables_nor_a_table() {
     let folder = tempfile::tempdir().unwrap();

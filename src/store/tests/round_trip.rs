@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     plan::{Config, Plan, Sweep},
-    record::{Retest, Sink},
+    record::{Extra, Moments, Retest, Sink},
     store,
     units::check_host_name,
 };
@@ -16,13 +16,15 @@ fn value() -> impl Strategy<Value = f64> {
 
 fn any_cell() -> impl Strategy<Value = Cell> {
     let states: Vec<_> = State::all().collect();
-    ([value(), value(), value(), value(), value()], any::<u32>(), prop::sample::select(states)).prop_map(
-        |([min, average, median, max, deviation], samples, state)| Cell {
+    let times = [(); 8].map(|()| value());
+    (times, any::<u32>(), prop::sample::select(states)).prop_map(
+        |([min, average, median, max, deviation, p90, p99, first], samples, state)| Cell {
             summary: Summary { min, average, median, max, deviation },
             samples,
             state,
             damaged: 0,
             clock_bound: None,
+            extra: Extra { p90, p99, first },
         },
     )
 }
@@ -36,10 +38,13 @@ fn any_header() -> impl Strategy<Value = Header> {
     let any_name = "\\PC{1,60}".prop_filter("a name that a host may have", |name| check_host_name(name).is_ok());
     let hosts = prop::collection::vec(prop_oneof!["[a-z]{1,9}[0-9]{1,3}".boxed(), any_name.boxed()], 1..5);
     let items = prop::collection::btree_map("[a-z]{3}_x[a-z0-9_]{0,9}", "[^\0]{0,40}", 0..5);
-    let plan = (items, prop::option::of(prop_oneof!["[0-9]", "mixed"])).prop_map(|(mut plan, retest)| {
-        plan.extend(retest.map(|number| ("retest".to_owned(), number)));
-        plan
-    });
+    let optional = prop::option::of(prop_oneof!["p90", "p90 p99 first", "first"]);
+    let plan =
+        (items, prop::option::of(prop_oneof!["[0-9]", "mixed"]), optional).prop_map(|(mut plan, retest, optional)| {
+            plan.extend(retest.map(|number| ("retest".to_owned(), number)));
+            plan.extend(optional.map(|names| ("optional_statistics".to_owned(), names)));
+            plan
+        });
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<[u32; 3]>());
     (prop::sample::select(modes), hosts, lengths, plan, numbers, prop::collection::vec("[^\0]{0,30}", 7)).prop_map(
         |(mode, hosts, lengths, plan, (iterations, messages, processes, sweep), texts)| Header {
@@ -147,6 +152,32 @@ fn the_header_of_a_plan_survives() {
     let prefix = folder.path().join("run");
     store::create(&prefix, &header, false, false).unwrap();
     assert_eq!(store::open(&prefix).unwrap().header(), &header);
+}
+
+#[test]
+fn optional_statistics_times_and_drift_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    let mut header = header(2, &[9]);
+    header.plan.insert("optional_statistics".to_owned(), "p99 first".to_owned());
+    let mut writer = store::create(&prefix, &header, false, false).unwrap();
+    let extra = Extra { p99: 2.0, first: 3.0, ..Extra::NONE };
+    writer.write_rows(0, 0, &[Cell { extra, ..cell(0, 0) }; 4]).unwrap();
+    let moments = Moments { begin: 1.7e9, end: 1.7e9 + 2.5 };
+    writer.write_moments(0, moments).unwrap();
+    writer.finish_length(0).unwrap();
+    assert_eq!(store::open(&prefix).unwrap().drift().unwrap(), None);
+    writer.write_drift(1.25).unwrap();
+    let set = store::open(&prefix).unwrap();
+    assert_eq!((set.moments(0).unwrap(), set.drift().unwrap()), (Some(moments), Some(1.25)));
+    assert_eq!(set.statistics()[5..], [Statistic::P99, Statistic::First]);
+    assert_eq!(set.matrix(Statistic::First, 0).unwrap().values(), [3.0; 4]);
+    let mut cells = Vec::new();
+    set.read_cells(0, 0..1, &mut cells).unwrap();
+    assert_eq!(cells[0].extra, extra);
+    drop(set);
+    assert_eq!(store::resume(&prefix, &header).unwrap().1, 1);
+    assert!(!folder.path().join("run_p90.nc").exists());
 }
 
 #[test]

@@ -97,6 +97,8 @@ fn a_sampled_run_is_resumed_and_ends_as_one_that_was_not_interrupted() {
     let (mut writer, next) = store::resume(&parts, &header).unwrap();
     assert_eq!(next, 1);
     fill(&plan, &machine, &mut writer, next);
+    // Beginning and end are compared only in a run that has measured both.
+    store::resume(&whole, &header).unwrap().0.write_drift(f64::NAN).unwrap();
     for statistic in Statistic::OF_TIMES {
         let bytes = |prefix: &PathBuf| std::fs::read(format!("{}_{}.nc", prefix.display(), statistic.name())).unwrap();
         assert!(bytes(&whole) == bytes(&parts), "{statistic}");

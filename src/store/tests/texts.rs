@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{round_trip::any_run, *};
 use crate::{
-    record::BoxError,
+    record::{BoxError, Extra},
     store::{self, StoreError},
 };
 
@@ -81,6 +81,29 @@ fn a_run_of_network_tests2_survives_its_text() {
 }
 
 #[test]
+fn names_of_hosts_are_no_formulas_in_a_spreadsheet() {
+    let names = ["=HYPERLINK(\"http://x\",\"a, b\")", "+cmd|' /C calc'!A0", "@x", "-1", "'=x", "n#8", "\u{ff1d}1"];
+    let header = Header { hosts: Hosts::new(names), ..header(names.len(), &[64]) };
+    let run = run(header, 1);
+    let bytes = text_of(&run, store::csv::write);
+    let mut table = csv::Reader::from_reader(&bytes[..]);
+    for record in table.records() {
+        let record = record.unwrap();
+        assert!(record.iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\u{ff1d}'])), "{record:?}");
+        assert!(
+            names.iter().any(|name| *name == &record[3] || Some(*name) == record[3].strip_prefix('\'')),
+            "{record:?}"
+        );
+    }
+    assert_eq!(everything(&store::csv::read(&bytes[..], Path::new("x")).unwrap()), everything(&run));
+    // As older programs wrote it.
+    let text = String::from_utf8(bytes).unwrap();
+    let old = text.replace(",'@x", ",@x").replace(",'-1", ",-1");
+    assert_ne!(old, text);
+    assert_eq!(everything(&store::csv::read(old.as_bytes(), Path::new("x")).unwrap()), everything(&run));
+}
+
+#[test]
 fn csv_may_be_reordered_and_thinned_out() {
     let run = run(header(2, &[64]), 1);
     let csv = String::from_utf8(text_of(&run, store::csv::write)).unwrap();
@@ -123,7 +146,8 @@ fn mistakes_are_named_with_their_line() {
         (text[..last_table].to_owned(), "any table of measurements_amount"),
         (format!("{text}# length: 66\n"), "more tables"),
         (csv.replacen("64,0,1", "64,0,2", 1), "there are 2 ranks"),
-        (csv.replacen("64,0,1", "64,0,0", 1), "repeats a cell"),
+        (csv.replacen("64,0,1", "64,0,0", 1).replacen("64,0,0,node0,node1", "64,0,0,node0,node0", 1), "repeats a cell"),
+        (csv.replacen("64,0,1,node0,node1", "64,0,1,node0,other", 1), "has `other` as its destination_host"),
         (csv.replacen("64,0,1", "66,0,1", 1), "has length 66, but length 65 is due"),
         (csv.replacen("measured,\n", "well,\n", 1), "has the state `well`"),
         (csv.replacen(",max", ",maximum", 1), "has a column `maximum`"),
@@ -147,7 +171,8 @@ fn bounds_of_clocks_and_damaged_payloads_survive_every_form() {
     let mut run = run(header, 0);
     let bounded = Cell { clock_bound: Some(2.5e-7), ..cell(0, 1) };
     let damaged = Cell { damaged: 3, state: State::Damaged, ..cell(0, 2) };
-    run.push(Bytes(64), vec![Cell::zero(), bounded, damaged, Cell::zero()]);
+    let zero = Cell { extra: Extra::NONE, ..Cell::zero() };
+    run.push(Bytes(64), vec![zero, bounded, damaged, zero]);
     let folder = tempfile::tempdir().unwrap();
     let prefix = folder.path().join("run");
     store::write_run(&run, &prefix, false).unwrap();

@@ -10,7 +10,7 @@ pub use document::{Document, SCHEMA};
 
 use super::{
     Table,
-    diagnosis::{confidence, id, members, paragraph, usual_check},
+    diagnosis::{confidence, id, members, paragraph, result_line, usual_check},
 };
 use crate::{
     analysis::{
@@ -89,13 +89,25 @@ impl View<'_> {
         }
         self.write_findings(out)?;
         self.write_fabric(out)?;
-        self.write_classes(out)
+        self.write_classes(out)?;
+        writeln!(out)?;
+        writeln!(out, "{}", self.result_line())
+    }
+
+    /// The last line, for grep: what a script needs to know.
+    fn result_line(&self) -> String {
+        let comparison = self.comparison;
+        let slower: Vec<_> = comparison.findings.iter().filter(|change| change.is_slower).collect();
+        let worst = slower.first().map(|change| (&change.hosts[..], change.ratio));
+        let (verdict, hosts) = (comparison.verdict.name(), comparison.shared.len());
+        let (failed, damaged, lost) = (comparison.failed_pairs, comparison.damaged_pairs, comparison.lost_hosts.len());
+        let line = result_line(verdict, slower.len(), hosts, worst);
+        format!("{line} failed_pairs={failed} damaged_pairs={damaged} lost_hosts={lost}")
     }
 
     /// One line.
     fn verdict(&self) -> String {
         let comparison = self.comparison;
-        let fail = |count: usize| format!("exchanges of {} of hosts fail that worked before", counted(count, "pair"));
         let among = |is_slower: bool| comparison.findings.iter().filter(move |change| change.is_slower == is_slower);
         let told = |is_slower: bool| {
             let first = among(is_slower).next().map(headline).unwrap_or_default();
@@ -104,23 +116,38 @@ impl View<'_> {
                 count => format!("{first}, and {} more", count - 1),
             }
         };
-        let worse = || match (comparison.failed_pairs, among(true).next()) {
-            (0, _) => told(true),
-            (count, None) => fail(count),
-            (count, Some(_)) => format!("{}; {}", told(true), fail(count)),
+        let lost = |what: &str, count: usize, how: &str| {
+            (count > 0).then(|| format!("{what} of {} of hosts {how}", counted(count, "pair")))
+        };
+        let worse = || {
+            let all = [
+                among(true).next().map(|_| told(true)),
+                lost("exchanges", comparison.failed_pairs, "fail that worked before"),
+                lost("payloads", comparison.damaged_pairs, "arrive damaged that did not before"),
+            ];
+            all.into_iter().flatten().collect::<Vec<_>>().join("; ")
         };
         match comparison.verdict {
             Verdict::Unchanged => {
-                format!("UNCHANGED: nothing differs by more than {} and noise", percent(comparison.settings.threshold))
+                let whole = comparison.lost_hosts.is_empty();
+                let (shared, of) = (comparison.shared.len(), counted(self.base.header.hosts.count(), "host"));
+                let among = if whole { String::new() } else { format!(" on the {shared} of {of} that both runs have") };
+                let least = percent(comparison.settings.threshold);
+                format!("UNCHANGED: nothing differs by more than {least} and noise{among}")
             }
             Verdict::Regression => format!("REGRESSION: {}", worse()),
             Verdict::Improvement => format!("IMPROVEMENT: {}", told(false)),
             Verdict::Incomparable => format!(
-                "INCOMPARABLE: {} in both runs; only classes of pairs are compared",
+                "INCOMPARABLE: {} in both runs; {}",
                 match comparison.shared.len() {
                     0 => "no host is".to_owned(),
                     1 => "1 host is".to_owned(),
                     count => format!("{count} hosts are"),
+                },
+                match comparison.fabric.is_empty() {
+                    true => "only classes of pairs are compared".to_owned(),
+                    false =>
+                        format!("{} are lost, and these became no slower", counted(comparison.lost_hosts.len(), "host")),
                 }
             ),
         }
@@ -259,21 +286,31 @@ fn headline(change: &Change) -> String {
         Direction::Send => "sends",
         Direction::Receive => "receives",
     };
-    match (change.subject, &change.hosts[..]) {
-        (Subject::Silent, hosts) => format!("{} no longer exchanges anything with anybody", hosts.join(", ")),
-        (Subject::Link, [a, b]) if change.direction == Direction::Both => format!("{a} <-> {b} is {amount}"),
-        (Subject::Link, [a, b]) => format!("{a} -> {b} is {amount}"),
-        (Subject::Group, hosts) => {
-            let toward = match change.direction {
-                Direction::Both => "the way between",
-                Direction::Send => "the way out of",
-                Direction::Receive => "the way into",
-            };
-            let others = if change.direction == Direction::Both { " and all others" } else { "" };
-            format!("{toward} {}{others} is {amount}", list(hosts))
+    let kind = match change.subject {
+        Subject::Silent => return format!("{} no longer exchanges anything with anybody", change.hosts.join(", ")),
+        Subject::Pairs(pairs) => return format!("{} are {amount}", name(pairs)),
+        Subject::Place(kind) => kind,
+    };
+    // The way between some hosts and all others, or out of these, or into them.
+    let way = |hosts: &[String]| match change.direction {
+        Direction::Both => format!("between {} and all others", list(hosts)),
+        Direction::Send => format!("out of {}", list(hosts)),
+        Direction::Receive => format!("into {}", list(hosts)),
+    };
+    match (kind, &change.hosts[..]) {
+        (Kind::Link, [a, b]) if change.direction == Direction::Both => format!("{a} <-> {b} is {amount}"),
+        (Kind::Link, [a, b]) => format!("{a} -> {b} is {amount}"),
+        (Kind::Group, hosts) => format!("the way {} is {amount}", way(hosts)),
+        (Kind::Routes, hosts) => format!("some of the routes {} are {amount}", way(hosts)),
+        (Kind::Cable, [a, b]) if change.direction == Direction::Both => {
+            format!("the cable between {a} and {b}, which other pairs' routes take too, is {amount}")
         }
-        (Subject::Pairs(pairs), _) => format!("{} are {amount}", name(pairs)),
-        (_, hosts) => format!("{} {does} {amount}", hosts.join(", ")),
+        (Kind::Cable, [a, b]) => format!("the cable from {a} to {b}, which other pairs' routes take too, is {amount}"),
+        (Kind::Gate, hosts) => format!("the way between two groups of {} is {amount}", list(hosts)),
+        (_, hosts) => {
+            let with = change.share.map(|share| format!(" with {} of the others", percent(share))).unwrap_or_default();
+            format!("{} {does} {amount}{with}", hosts.join(", "))
+        }
     }
 }
 
@@ -330,6 +367,7 @@ mod tests {
             extra_seconds: 4.1e-5 * (ratio - 1.0).signum(),
             confidence: 1.0 - 1e-9,
             cells: Agreement { slow: 30, of: 31 },
+            share: None,
             curve: Vec::new(),
         }
     }
@@ -337,29 +375,51 @@ mod tests {
     #[test]
     fn a_finding_is_one_sentence() {
         for (subject, hosts, direction, ratio, sentence) in [
-            (Subject::Host, &["n1"][..], Direction::Receive, 1.081, "n1 receives 8.1 % slower"),
-            (Subject::Host, &["n1"], Direction::Both, 1.5, "n1 is 50 % slower"),
-            (Subject::Host, &["n1"], Direction::Send, 0.9, "n1 sends 10 % faster"),
-            (Subject::Link, &["n1", "n2"], Direction::Send, 1.3, "n1 -> n2 is 30 % slower"),
-            (Subject::Link, &["n1", "n2"], Direction::Both, 2.5, "n1 <-> n2 is 2.5 times as slow"),
+            (Subject::Place(Kind::Node), &["n1"][..], Direction::Receive, 1.081, "n1 receives 8.1 % slower"),
+            (Subject::Place(Kind::Node), &["n1"], Direction::Both, 1.5, "n1 is 50 % slower"),
+            (Subject::Place(Kind::Node), &["n1"], Direction::Send, 0.9, "n1 sends 10 % faster"),
+            (Subject::Place(Kind::Link), &["n1", "n2"], Direction::Send, 1.3, "n1 -> n2 is 30 % slower"),
+            (Subject::Place(Kind::Link), &["n1", "n2"], Direction::Both, 2.5, "n1 <-> n2 is 2.5 times as slow"),
             (
-                Subject::Group,
+                Subject::Place(Kind::Group),
                 &["n1", "n2", "n3"],
                 Direction::Both,
                 1.15,
                 "the way between n[1-3] and all others is 15 % slower",
             ),
-            (Subject::Group, &["n1", "n2", "n3"], Direction::Send, 1.15, "the way out of n[1-3] is 15 % slower"),
+            (
+                Subject::Place(Kind::Group),
+                &["n1", "n2", "n3"],
+                Direction::Send,
+                1.15,
+                "the way out of n[1-3] is 15 % slower",
+            ),
+            (
+                Subject::Place(Kind::Routes),
+                &["n1", "n2", "n3"],
+                Direction::Both,
+                1.15,
+                "some of the routes between n[1-3] and all others are 15 % slower",
+            ),
+            (
+                Subject::Place(Kind::Gate),
+                &["n1", "n2", "n3", "n4"],
+                Direction::Both,
+                0.8,
+                "the way between two groups of n[1-4] is 20 % faster",
+            ),
             (Subject::Pairs(Pairs::All), &[], Direction::Both, 1.1, "all pairs of hosts are 10 % slower"),
             (Subject::Silent, &["n1"], Direction::Both, f64::INFINITY, "n1 no longer exchanges anything with anybody"),
         ] {
             assert_eq!(headline(&change(subject, hosts, direction, ratio)), sentence);
         }
+        let some = Change { share: Some(0.4), ..change(Subject::Place(Kind::Node), &["n1"], Direction::Both, 1.5) };
+        assert_eq!(headline(&some), "n1 is 50 % slower with 40 % of the others");
     }
 
     #[test]
     fn support_has_sizes_and_counts() {
-        let told = |ratio| support(&change(Subject::Host, &["n1"], Direction::Both, ratio));
+        let told = |ratio| support(&change(Subject::Place(Kind::Node), &["n1"], Direction::Both, ratio));
         let expected = "from 4K to 1M bytes, up to 41.0 us more; 30 of 31 pairs agree; confidence over 99.99 %";
         assert_eq!(told(1.5), expected);
         assert!(told(0.9).contains("up to 41.0 us less"));
@@ -368,10 +428,10 @@ mod tests {
     #[test]
     fn advice_follows_what_is_slow_and_how() {
         let of = |subject, ratio| next_check(&change(subject, &["n1"], Direction::Both, ratio));
-        assert_eq!(of(Subject::Host, 1.5), usual_check(Kind::Node, Symptom::Bandwidth, Direction::Both));
+        assert_eq!(of(Subject::Place(Kind::Node), 1.5), usual_check(Kind::Node, Symptom::Bandwidth, Direction::Both));
         assert!(of(Subject::Silent, f64::INFINITY).contains("is up"));
         assert!(of(Subject::Pairs(Pairs::All), 1.1).contains("MPI library"));
-        assert!(of(Subject::Host, 0.9).starts_with("nothing"));
+        assert!(of(Subject::Place(Kind::Node), 0.9).starts_with("nothing"));
     }
 
     #[test]

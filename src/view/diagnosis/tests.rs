@@ -1,7 +1,11 @@
 //! Sentences.
 
 use super::*;
-use crate::{plan::Mode, units::Bytes};
+use crate::{
+    analysis::diagnose::{Agreement, AtLength},
+    plan::Mode,
+    units::Bytes,
+};
 
 fn at(length: u64, is_meant: bool) -> AtLength {
     AtLength { length: Bytes(length), ratio: 1.5, usual_seconds: 4e-6, extra_seconds: 2e-6, is_meant }
@@ -149,6 +153,17 @@ fn the_first_line_is_the_verdict() {
     assert!(first(vec![], &[], 0.9999).ends_with("(99.99 % confidence)"));
     assert_eq!(first(vec![finding(); 2], &["put: why"], 0.99), "FINDINGS: 2 findings on 16 hosts");
     assert_eq!(first(vec![], &["put: why"], 0.99), "INVALID: this measurement of 16 hosts cannot be judged");
+}
+
+#[test]
+fn no_name_of_a_host_adds_a_word_to_the_last_line() {
+    let found = Finding { hosts: vec!["n1 verdict=healthy findings=0".to_owned()], ..finding() };
+    let line = last_line(&diagnosis(vec![found], &[]));
+    assert!(
+        line.starts_with("RESULT verdict=findings findings=1 hosts=16 worst=n1\\u{20}verdict=healthy\\u{20}"),
+        "{line}"
+    );
+    assert_eq!(line.split(' ').filter(|word| word.starts_with("verdict=")).count(), 1, "{line}");
 }
 
 #[test]

@@ -30,8 +30,9 @@ pub fn write_platform(grid: &SimGrid, distances: &Distances, out: &mut dyn Write
     };
     for (number, host) in grid.hosts.iter().enumerate() {
         // What a host adds is added to a way once, by its own end.
-        writeln!(out, "{}", link(&format!("out_{number}"), host.bandwidth, host.latency, ""))?;
-        writeln!(out, "{}", link(&format!("in_{number}"), host.bandwidth, host.latency, ""))?;
+        for (way, (bandwidth, latency)) in ["out", "in"].iter().zip(host.bandwidth.into_iter().zip(host.latency)) {
+            writeln!(out, "{}", link(&format!("{way}_{number}"), bandwidth, latency, ""))?;
+        }
     }
     for (class, name, latency) in &grid.classes {
         writeln!(out, "<!-- {name} -->\n{}", link(&format!("class_{class}"), 1e15, *latency, fatpipe))?;

@@ -6,19 +6,20 @@ use serde::Serialize;
 
 use super::{interval, per_byte, time};
 use crate::{
+    analysis::diagnose::Diagnosis,
     analysis::model::{
         hockney::{Class, Hockney, PairLine},
-        line::{Estimate, Piecewise},
+        line::{Estimate, Piece, Piecewise},
         loggp::LogGp,
         relation::RelationFit,
     },
     record::{BoxError, Header},
-    units::{Bytes, Rate, Seconds, counted, shown},
-    view::Table,
+    units::{Bytes, Rate, Seconds, counted, harmless, shown},
+    view::{
+        Table,
+        diagnosis::{self, FindingDocument, finding_documents},
+    },
 };
-
-/// Hosts up to which those that depart are listed.
-const MOST_HOSTS: usize = 12;
 
 /// What could be fitted, and why the rest could not.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Fit<'a> {
     pub header: Option<&'a Header>,
     /// Of the run of pairs.
     pub hockney: Option<Hockney>,
+    /// What the detector says of the run of pairs: who departs from the fit.
+    pub diagnosis: Option<Diagnosis>,
     /// Of probes, the near pairs first.
     pub loggp: Vec<LogGp>,
     /// Of patterns.
@@ -42,6 +45,8 @@ struct Document<'a> {
     schema: &'static str,
     run: Option<RunPart<'a>>,
     hockney: &'a Option<Hockney>,
+    /// As `network_test.diagnosis/1` has them.
+    departures: Vec<FindingDocument>,
     loggp: &'a [LogGp],
     relation: Option<RelationPart<'a>>,
     missing: &'a [String],
@@ -94,7 +99,24 @@ impl Fit<'_> {
             fit,
         });
         let (hockney, loggp, missing) = (&self.hockney, &self.loggp[..], &self.missing[..]);
-        Document { schema: "network_test.fit/1", run, hockney, loggp, relation, missing }
+        let departures = self.diagnosis.as_ref().map(finding_documents).unwrap_or_default();
+        Document { schema: "network_test.fit/1", run, hockney, departures, loggp, relation, missing }
+    }
+
+    /// In sentences, without what is missing and without the diagnosis.
+    pub fn sentences(&self) -> Vec<String> {
+        let relation = |fit: &RelationFit| {
+            let [g, of_g] = per_byte(fit.line.per_byte.scaled(self.packet as f64));
+            let [l, of_l] = time(fit.line.start);
+            format!(
+                "BSPWB and MPM, packets of {} bytes: g {g} (95 %: {of_g}), L {l} (95 %: {of_l}); largest g of a pattern \
+                 over the smallest {:.2}",
+                Bytes(self.packet),
+                fit.spread
+            )
+        };
+        let hockney = self.hockney.as_ref().map(of_hockney).unwrap_or_default().into_iter();
+        hockney.chain(self.loggp.iter().map(of_loggp)).chain(self.relation.as_ref().map(relation)).collect()
     }
 
     /// For people.
@@ -107,6 +129,7 @@ impl Fit<'_> {
         if let (Some(header), Some(hockney)) = (self.header, &self.hockney) {
             gap(out)?;
             write_hockney(header, hockney, out)?;
+            self.diagnosis.as_ref().map_or(Ok(()), |diagnosis| write_departures(diagnosis, out))?;
         }
         if !self.loggp.is_empty() {
             gap(out)?;
@@ -182,18 +205,50 @@ fn write_hockney(header: &Header, hockney: &Hockney, out: &mut dyn Write) -> io:
     for class in &hockney.classes {
         write_steps(class, hockney, out)?;
     }
-    for departure in hockney.departures.iter().take(MOST_HOSTS) {
-        let [short, long] = departure.ratio;
-        let host = shown(&departure.host);
-        writeln!(
-            out,
-            "  {host} departs: {short:.2} times its classes at the shortest length, {long:.2} at the longest"
-        )?;
+    Ok(())
+}
+
+/// Who departs from the fit, as `diagnose` says it, and how far at its ends.
+fn write_departures(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
+    for reason in &diagnosis.invalid {
+        writeln!(out, "  who departs cannot be judged: {}", shown(reason))?;
     }
-    if hockney.departures.len() > MOST_HOSTS {
-        writeln!(out, "  and {} more hosts depart", hockney.departures.len() - MOST_HOSTS)?;
+    for (number, finding) in diagnosis.findings.iter().enumerate() {
+        let ends = finding.ends().map(|ends| ends.map(|at| format!("{:.2} times at {} bytes", at.ratio, at.length)));
+        let ends = ends.map_or_else(String::new, |ends| format!("; {}", ends.join(", ")));
+        writeln!(out, "  departs, {} of diagnose: {}{ends}", diagnosis::id(number), diagnosis::sentence(finding))?;
     }
     Ok(())
+}
+
+/// Of a class of distance: its seven parameters.
+fn of_loggp(fit: &LogGp) -> String {
+    let one = |(name, estimate, of_bytes): (&str, Estimate, bool)| {
+        let [value, of_value] = if of_bytes { per_byte(estimate) } else { time(estimate) };
+        if estimate.value == 0.0 { format!("{name} 0") } else { format!("{name} {value} (95 %: {of_value})") }
+    };
+    let entries: Vec<String> = fit.parameters.entries().into_iter().map(one).collect();
+    format!("LogGP, {}, probes of {}: {}", fit.name, counted(fit.pairs, "pair"), entries.join(", "))
+}
+
+/// One for each piece of a class: what it predicts, and how far off what was measured is.
+fn of_hockney(hockney: &Hockney) -> Vec<String> {
+    let pieces = hockney.classes.iter().flat_map(|class| class.fit.pieces.iter().map(move |piece| (class, piece)));
+    let sentence = |(class, piece): (&Class, &Piece)| {
+        let [alpha, of_alpha] = time(piece.line.start);
+        let beta = piece.line.per_byte;
+        let inverse = Estimate { value: 1.0 / beta.value, low: 1.0 / beta.high, high: 1.0 / beta.low };
+        format!(
+            "{}, {}: predicted {alpha} + bytes / {} (95 %: {of_alpha}, {}); measured medians of {} are {} off",
+            class.name,
+            range(piece.first, piece.last),
+            rate(inverse.value),
+            interval(inverse, rate),
+            counted(class.pairs, "pair"),
+            percent(piece.line.departure),
+        )
+    };
+    pieces.map(sentence).collect()
 }
 
 /// A bandwidth; pieces on which times do not grow have none.
@@ -263,7 +318,8 @@ impl<'a, 'b> PairTable<'a, 'b> {
         let headings =
             "source,destination,source_host,destination_host,class,piece,alpha_seconds,beta_seconds_per_byte";
         writeln!(out, "{headings}")?;
-        let labels = (0..header.hosts.ranks()).map(|rank| header.hosts.name_of(rank).replace('"', "\"\"")).collect();
+        let label = |rank| harmless(header.hosts.name_of(rank)).replace('"', "\"\"");
+        let labels = (0..header.hosts.ranks()).map(label).collect();
         Ok(Self { out, labels })
     }
 

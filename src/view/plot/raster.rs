@@ -34,6 +34,8 @@ pub struct Raster<'a> {
     pub columns: Vec<String>,
     /// `[row][column]`.
     pub cells: &'a [Vec<Block>],
+    /// Cells of which payloads arrived damaged, `[row][column]`: they are framed.
+    pub damaged: &'a [Vec<bool>],
     /// What the colours mean.
     pub scale: Scale,
     /// The colours.
@@ -74,6 +76,12 @@ impl Raster<'_> {
                     scene.rectangle(corners, colour);
                 }
                 column += run.len();
+            }
+        }
+        for (row, damaged) in self.damaged.iter().enumerate() {
+            for column in (0..damaged.len()).filter(|column| damaged[*column]) {
+                // Inside the cell, so that it covers no other one, and a small cell as a whole.
+                scene.border([x(column), y(row), x(column + 1), y(row + 1)], HATCH);
             }
         }
         scene.frame([left, top, right, bottom], FAINT);
@@ -118,6 +126,10 @@ impl Raster<'_> {
             scene.text(text, (x + 30.0, y), SMALL, Anchor::Left);
             x += 48.0 + 8.0 * text.len() as f64;
         }
+        if self.damaged.iter().flatten().any(|is_damaged| *is_damaged) {
+            scene.border([x, y - 6.0, x + 24.0, y + 6.0], HATCH);
+            scene.text("payloads damaged", (x + 30.0, y), SMALL, Anchor::Left);
+        }
     }
 }
 
@@ -137,7 +149,7 @@ mod tests {
         plot::{Form, scene::Shape},
     };
 
-    fn scene(cells: &[Vec<Block>]) -> Scene {
+    fn scene(cells: &[Vec<Block>], damaged: &[Vec<bool>]) -> Scene {
         let names = |count: usize| (0..count).map(|k| format!("a-host-with-a-long-name-{k}")).collect::<Vec<_>>();
         let raster = Raster {
             title: "median of <one_to_one>".into(),
@@ -146,6 +158,7 @@ mod tests {
             rows: names(cells.len()),
             columns: names(cells[0].len()),
             cells,
+            damaged,
             scale: Scale::between(1e-6, 4e-6, ScaleKind::Log),
             colouring: Colouring::Grey,
         };
@@ -155,8 +168,10 @@ mod tests {
     #[test]
     fn equal_neighbours_are_one_rectangle_and_missing_cells_are_hatched() {
         let value = Block::Value;
-        let scene =
-            scene(&[vec![value(1e-6), value(1e-6), Block::Missing], vec![value(4e-6), Block::Empty, Block::Empty]]);
+        let scene = scene(
+            &[vec![value(1e-6), value(1e-6), Block::Missing], vec![value(4e-6), Block::Empty, Block::Empty]],
+            &[],
+        );
         let width = (600.0 - LEFT - RIGHT) / 3.0;
         let wide =
             |shape: &&Shape| matches!(shape, Shape::Rectangle([a, _, b, _], _) if (b - a - 2.0 * width).abs() < 1e-6);
@@ -179,12 +194,38 @@ mod tests {
 
     #[test]
     fn both_forms_are_files_of_their_kind() {
-        let scene = scene(&[vec![Block::Value(1e-6), Block::Missing]]);
+        let scene = scene(&[vec![Block::Value(1e-6), Block::Missing]], &[]);
         let svg = String::from_utf8(scene.encode(Form::Svg).unwrap()).unwrap();
         assert!(svg.starts_with("<svg") && svg.contains("&lt;one_to_one&gt;"), "{svg}");
         let png = scene.encode(Form::Png).unwrap();
         let reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
         assert_eq!((reader.info().width, reader.info().height), (600, 500));
+    }
+
+    #[test]
+    fn pixels_have_the_colours_of_their_cells() {
+        let cells = [vec![Block::Value(1e-6), Block::Value(4e-6)], vec![Block::Missing, Block::Empty]];
+        let scene = scene(&cells, &[vec![false, true], vec![false, false]]);
+        let png = scene.encode(Form::Png).unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        let (width, height) = ((600.0 - LEFT - RIGHT) / 2.0, (500.0 - TOP - BOTTOM) / 2.0);
+        // `dx`, `dy`: pixels from the left upper corner of the cell.
+        let pixel = |row: usize, column: usize, dx: f64, dy: f64| {
+            let (x, y) = (LEFT + width * column as f64 + dx, TOP + height * row as f64 + dy);
+            let at = 3 * (y as usize * 600 + x as usize);
+            crate::view::colour::Rgb(pixels[at], pixels[at + 1], pixels[at + 2])
+        };
+        let middle = |row, column| pixel(row, column, width / 2.0, height / 2.0);
+        assert_eq!(middle(0, 0), Colouring::Grey.of_place(0.0));
+        assert_eq!(middle(0, 1), Colouring::Grey.of_place(1.0));
+        assert_eq!(middle(1, 1), EMPTY);
+        let hatched: Vec<_> = (0..40).map(|dx| pixel(1, 0, 50.0 + f64::from(dx), 50.0)).collect();
+        assert!(hatched.contains(&HATCH_GROUND) && !hatched.contains(&EMPTY), "{hatched:?}");
+        // The frame of damage lies in its own cell.
+        assert_eq!([pixel(0, 1, 1.0, 60.0), pixel(0, 1, 60.0, 1.0)], [HATCH; 2]);
+        assert_eq!(pixel(0, 0, width - 2.0, 60.0), Colouring::Grey.of_place(0.0));
     }
 
     #[test]

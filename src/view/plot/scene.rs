@@ -5,6 +5,9 @@ use super::super::colour::Rgb;
 /// Pixels between the lines of a hatching.
 const HATCH: f64 = 6.0;
 
+/// Pixels of a border.
+const BORDER: f64 = 3.0;
+
 /// Text of the pictures, by size in pixels.
 pub(super) const SMALL: f64 = 12.0;
 /// Headings.
@@ -66,6 +69,15 @@ impl Scene {
     /// Appends the outline of a rectangle.
     pub(super) fn frame(&mut self, [left, top, right, bottom]: [f64; 4], colour: Rgb) {
         self.line([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)], colour, 1);
+    }
+
+    /// Appends a border inside a rectangle, which covers all of a small one.
+    pub(super) fn border(&mut self, [left, top, right, bottom]: [f64; 4], colour: Rgb) {
+        let (wide, high) = (BORDER.min(right - left), BORDER.min(bottom - top));
+        self.rectangle([left, top, right, top + high], colour);
+        self.rectangle([left, bottom - high, right, bottom], colour);
+        self.rectangle([left, top, left + wide, bottom], colour);
+        self.rectangle([right - wide, top, right, bottom], colour);
     }
 
     /// Appends a text.

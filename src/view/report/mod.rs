@@ -24,10 +24,11 @@ use self::{
     chunks::{Chunks, bits_per_value},
     description::{Description, PartDescription, RunDescription},
 };
-use super::{colour, info::Info, names};
+use super::{colour, info::Info, model::fit::Fit, names};
 use crate::{
     analysis::{tally::Tally, topology::Group},
     record::{BoxError, Clustered, Run, State, Statistic},
+    units::is_hidden,
 };
 
 /// The page's script, in the order in which its parts use each other.
@@ -74,6 +75,8 @@ pub struct Section<'a> {
     pub is_inferred: bool,
     /// The run to compare it with: its number in [`Page::sections`].
     pub base: Option<usize>,
+    /// The models that were fitted to it and to operations of the same prefix.
+    pub models: &'a Fit<'a>,
     /// Whether it is there only to be compared with.
     pub is_base: bool,
 }
@@ -101,7 +104,7 @@ impl Page<'_> {
         let description = Description {
             schema: "network_test.report/1",
             title: self.title.clone(),
-            program: format!("network_analyze {}", env!("CARGO_PKG_VERSION")),
+            program: format!("network_analyze {}", crate::VERSION),
             diagnoses: &self.diagnoses,
             runs: runs?,
             states: state_names(),
@@ -167,11 +170,15 @@ impl Section<'_> {
             lengths: run.lengths(),
             statistics: run.statistics(),
             notices: &[],
+            moments: run.all_moments()?,
+            drift: run.drift()?,
             tally: &Tally::of(run)?,
             statistic: Statistic::Median,
             table: &[],
         };
-        Ok(info.lines().into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
+        let models = self.models.sentences().into_iter().map(|sentence| ("model", sentence));
+        let lines = info.lines().into_iter().chain(models);
+        Ok(lines.map(|(name, text)| (name.to_owned(), text)).collect())
     }
 }
 
@@ -193,9 +200,29 @@ fn write_head(script: &str, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// A JSON document that may stand in an element of a page: nothing in it can end the element.
+/// A JSON document that may stand in an element of a page: nothing in it can end the element, and whoever copies a text of
+/// it copies what can be seen.
 fn embedded(description: &Description) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string(description)?.replace('<', "\\u003c"))
+    let document = serde_json::to_string(description)?;
+    let mut visible = String::with_capacity(document.len());
+    let mut chars = document.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '<' => visible.push_str("\\u003c"),
+            // What the document has escaped already: control characters, some of which have letters.
+            '\\' => match chars.next() {
+                Some('u') => {
+                    let digits: String = chars.by_ref().take(4).collect();
+                    visible += &format!("\\\\u{{{}}}", digits.trim_start_matches('0'));
+                }
+                Some(letter @ ('b' | 'f' | 'r')) => visible.extend(['\\', '\\', letter]),
+                other => visible.extend(['\\'].into_iter().chain(other)),
+            },
+            char if is_hidden(char) => visible += &format!("\\\\u{{{:x}}}", u32::from(char)),
+            char => visible.push(char),
+        }
+    }
+    Ok(visible)
 }
 
 /// `[number]`.

@@ -27,8 +27,9 @@ fn run() -> MemoryRun {
 }
 
 fn page(run: &MemoryRun) -> String {
+    let models = Fit::default();
     let section = Section {
-        name: "night".into(),
+        name: "night\u{202e}\u{9b}31m\u{1b}".into(),
         run,
         statistics: &[Statistic::Median],
         notices: &[],
@@ -37,6 +38,7 @@ fn page(run: &MemoryRun) -> String {
         groups: &[],
         is_inferred: false,
         base: None,
+        models: &models,
         is_base: false,
     };
     let mut out = Vec::new();
@@ -103,6 +105,10 @@ fn nothing_in_a_file_can_become_markup() {
     let description = element(&page, "id=\"description\">");
     let name = serde_json::from_str::<Value>(description).unwrap()["runs"][0]["hosts"][1].clone();
     assert_eq!(name, "</script><script>alert(1)</script>");
+    // Nor can it hide in a text that somebody copies into a terminal.
+    let name = serde_json::from_str::<Value>(description).unwrap()["runs"][0]["name"].clone();
+    assert_eq!(name, "night\\u{202e}\\u{9b}31m\\u{1b}");
+    assert!(!description.contains(is_hidden));
 }
 
 #[test]

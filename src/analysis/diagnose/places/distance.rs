@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     fit::Fit,
-    tree::{Pairs, leaves, parts},
+    tree::{Pairs, leaves, split},
 };
 use crate::{
     analysis::{
@@ -19,8 +19,10 @@ use crate::{
     stats::{median, quantile},
 };
 
-/// Least difference between two levels of a tree, `ln(ratio)`: what healthy cables may differ by is less.
-const LEAST_STEP: f64 = 0.02;
+/// Least difference between two levels of a tree, a share of the time: more than what the cables of a room make of a short
+/// message, less than what switches do. A metre takes 5 ns: 16 metres more are 2 % of 4 us. The two switches that a next level
+/// adds take about 100 ns each, of which the quickest InfiniBand switches make 90 to 150: 4 % and more.
+pub const LEAST_STEP: f64 = 0.02;
 
 /// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
 const LEAST_KIND: f64 = 0.25;
@@ -52,6 +54,11 @@ impl Distances {
         Self::of(vec![0; hosts], None)
     }
 
+    /// Hosts on a torus, `[host * hosts + host]`: each has a place of its own.
+    pub(super) fn of_hops(hosts: usize, hops: Vec<u8>) -> Self {
+        Self::of(vec![0; hosts], Some(hops))
+    }
+
     fn of(leaf: Vec<usize>, hops: Option<Vec<u8>>) -> Self {
         let (leaves, hosts) = (leaf.iter().max().map_or(0, |last| last + 1), leaf.len());
         let mut distances = Self { leaf, pod: vec![0; leaves], kind: vec![0; hosts], classes: 0, hops };
@@ -63,6 +70,11 @@ impl Distances {
         let kinds = self.kinds();
         let steps = self.hops.as_ref().map_or(3, |hops| hops.iter().max().map_or(1, |most| usize::from(*most) + 1));
         self.classes = steps * kinds * kinds;
+    }
+
+    /// Hops between two hosts; none where hosts are on no torus.
+    pub fn hops(&self, i: usize, j: usize) -> Option<u8> {
+        self.hops.as_ref().map(|hops| hops[i * self.leaf.len() + j])
     }
 
     /// Number of kinds of hosts.
@@ -93,6 +105,11 @@ impl Distances {
         (step * kinds + low) * kinds + high
     }
 
+    /// The way between the leaves of two hosts, by number; inside all leaves the same.
+    pub fn way(&self, i: usize, j: usize) -> usize {
+        if self.leaf[i] == self.leaf[j] { 0 } else { 1 + self.leaf[i] * self.leaves() + self.leaf[j] }
+    }
+
     /// From the short lengths of a run, or from groups that somebody knows. `values`: mean over these lengths.
     pub fn find(short: &Folded, values: &Square, known: Option<&[usize]>) -> Self {
         let hosts = short.hosts();
@@ -114,8 +131,7 @@ impl Distances {
             return tree;
         }
         let Neighbourhoods::Hops(hops) = sample::infer(short).neighbourhoods else { return tree };
-        // Every host of a torus has a place of its own.
-        let torus = Self::of(vec![0; hosts], Some(hops));
+        let torus = Self::of_hops(hosts, hops);
         let pairs = Pairs::of(values);
         let cost = |distances: &Self| pairs.cost(|i, j| distances.class(i, j), distances.classes).0;
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
@@ -140,7 +156,7 @@ impl Distances {
             apart.set(a, b, middle);
             apart.set(b, a, middle);
         }
-        let (pod, _) = parts(&apart, Some(median(&mut errors).max(LEAST_STEP / 2.0)));
+        let pod = split(&apart, Some(median(&mut errors).max(LEAST_STEP / 2.0)));
         let size = |own: usize| pod.iter().filter(|other| **other == own).count();
         let pods = pod.iter().max().map_or(0, |last| last + 1);
         if (0..pods).filter(|own| size(*own) > 1).count() > 1 {
@@ -173,13 +189,13 @@ impl Distances {
 
     fn two_kinds(&self, fit: &Fit) -> Option<(Vec<bool>, f64)> {
         let hosts = self.leaf.len();
-        let fastest = |host: usize| {
+        let of_pairs = |host: usize, share: f64| {
             let others = (0..hosts).filter(|other| *other != host);
             let pairs = others.flat_map(|other| [fit.beyond_class(host, other), fit.beyond_class(other, host)]);
             let mut values: Vec<f64> = pairs.filter(|value| !value.is_nan()).collect();
-            if values.is_empty() { f64::NAN } else { quantile(&mut values, 0.25) }
+            if values.is_empty() { f64::NAN } else { quantile(&mut values, share) }
         };
-        let own: Vec<f64> = (0..hosts).map(fastest).collect();
+        let own: Vec<f64> = (0..hosts).map(|host| of_pairs(host, 0.25)).collect();
         let mut sorted: Vec<f64> = own.iter().copied().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
@@ -197,6 +213,15 @@ impl Distances {
             return None;
         }
         let is_slow: Vec<bool> = own.iter().map(|value| *value >= high[0]).collect();
+        // With a host of the other kind they take half of what they take more with their own. Of a leaf whose way out is
+        // slow, the fastest pairs take nothing more; this is half way from there.
+        let usual = |slow: bool| {
+            let hosts = (0..hosts).filter(|host| is_slow[*host] == slow);
+            median(&mut hosts.map(|host| of_pairs(host, 0.5)).collect::<Vec<_>>())
+        };
+        if ratio < (usual(true) - usual(false)) / 4.0 {
+            return None;
+        }
         // Hosts of a kind are slow among each other too: else it is the way out of their leaves that is slow.
         let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);
         let near = pairs.filter(|(i, j)| is_slow[*i] && is_slow[*j] && self.leaf[*i] == self.leaf[*j]);

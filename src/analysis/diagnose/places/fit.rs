@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::distance::Distances;
 use crate::{
     analysis::square::Square,
-    stats::{median, quantile, scatter_about_zero},
+    stats::{median, scatter_about_zero},
 };
 
 /// Turns: rows and columns of a complete square are orthogonal, of which a few cells are missing nearly so.
@@ -22,12 +22,17 @@ const TURNS: usize = 4;
 /// Huber's constant: 95 % efficient where there are no outliers (Huber 1964).
 const HUBER: f64 = 1.345;
 
-/// The usual time of a class is the quantile at this share of its pairs: the slow way of one pod of three is the way of two
-/// thirds of the pairs between pods. What hosts add is not taken off before: it is not known where ways are slow.
-const USUAL: f64 = 0.25;
+/// The usual time of a class is the quantile at this share of its pairs, every way between two leaves counted alike: the
+/// slow way of one leaf of three is that of two thirds of them. What hosts add is not taken off before: it is not known
+/// where ways are slow.
+pub const USUAL: f64 = 0.25;
 
 /// Cells of a class that its base is found from: their median errs by a two hundredth of their scatter.
 const ENOUGH: usize = 1 << 16;
+
+/// Of so many normal values in every one, the median absolute deviation knows as much as the standard deviation does
+/// (Rousseeuw and Croux 1993).
+const EFFICIENCY: f64 = 0.37;
 
 /// A square taken apart.
 #[derive(Clone)]
@@ -42,6 +47,8 @@ pub struct Fit {
     pub rest: Square,
     /// Standard deviation of the rest.
     pub noise: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
     /// Partners of every host, `[host]`: the fewer of both directions.
     pub partners: Vec<usize>,
 }
@@ -70,6 +77,7 @@ impl Fit {
             receive: vec![0.0; hosts],
             rest: values.clone(),
             noise: 0.0,
+            freedom: 1.0,
             partners: vec![0; hosts],
         };
         let turned = turned(values);
@@ -93,7 +101,8 @@ impl Fit {
 
     fn find_base(&mut self, values: &Square, distances: &Distances) {
         let hosts = values.side();
-        let mut cells: Vec<Vec<f64>> = vec![Vec::new(); distances.classes];
+        // Values, each with its way between leaves.
+        let mut cells: Vec<Vec<(f64, usize)>> = vec![Vec::new(); distances.classes];
         let step = (hosts * hosts / ENOUGH).max(1);
         // Every so many-th diagonal: all hosts take part alike.
         for shift in (1..hosts).step_by(step.min(hosts / 2).max(1)) {
@@ -101,12 +110,13 @@ impl Fit {
                 let j = (i + shift) % hosts;
                 let value = values.at(i, j);
                 if !value.is_nan() {
-                    cells[distances.class(i, j)].push(value);
+                    cells[distances.class(i, j)].push((value, distances.way(i, j)));
                 }
             }
         }
+        let ways = distances.leaves() * distances.leaves() + 1;
         for (base, cells) in self.base.iter_mut().zip(&mut cells) {
-            *base = if cells.is_empty() { f64::NAN } else { quantile(cells, USUAL) };
+            *base = usual(cells, ways);
         }
     }
 
@@ -135,6 +145,7 @@ impl Fit {
         // As many numbers were taken from the cells as there are hosts, twice, and classes.
         let cells = self.rest.values().iter().filter(|value| !value.is_nan()).count() as f64;
         let free = cells - (2 * send.len() + base.len()) as f64 + 1.0;
+        self.freedom = (EFFICIENCY * free).max(1.0);
         self.noise = scatter_about_zero(&mut some) * (cells / free.max(cells / 4.0)).max(1.0).sqrt();
     }
 
@@ -150,6 +161,20 @@ impl Fit {
     pub fn beyond_class(&self, source: usize, destination: usize) -> f64 {
         self.rest.at(source, destination) + self.send[source] + self.receive[destination]
     }
+}
+
+/// The quantile at [`USUAL`] of values with their ways, of which each weighs the same; NaN of none.
+fn usual(cells: &mut [(f64, usize)], ways: usize) -> f64 {
+    let mut counts = vec![0.0; ways];
+    cells.iter().for_each(|(_, way)| counts[*way] += 1.0);
+    let all = counts.iter().filter(|count| **count > 0.0).count() as f64;
+    cells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut below = 0.0;
+    let reaches = |(_, way): &&(f64, usize)| {
+        below += 1.0 / (all * counts[*way]);
+        below >= USUAL
+    };
+    cells.iter().find(reaches).map_or(f64::NAN, |(value, _)| *value)
 }
 
 fn rest_len(square: &Square) -> usize {

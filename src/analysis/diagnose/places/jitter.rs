@@ -8,8 +8,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::spread::Spread;
 use crate::{
-    analysis::diagnose::{Direction, folded::Folded},
-    stats::median,
+    analysis::diagnose::{Agreement, Direction, folded::Folded},
+    stats::median_of,
 };
 
 /// Least number of times, as a logarithm, that samples scatter as far as usual: below that a daemon is not worth a walk.
@@ -25,6 +25,10 @@ pub struct Scatterer {
     pub log: f64,
     /// How many times as far its samples scatter, `ln(ratio)`, `[length]`.
     pub effects: Vec<f64>,
+    /// First and last length at which they do, by number.
+    pub range: (usize, usize),
+    /// Its pairs this way, and how many of them scatter by half of that over the range.
+    pub cells: Agreement,
 }
 
 /// The hosts that scatter.
@@ -67,25 +71,31 @@ pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
     let spread = spread.at_least(least);
     let of_host = |host: usize| {
         let log = spread.log(means[host] - spread.centre, hosts as f64);
-        let effect = |length: usize| {
-            let others = (0..hosts).filter(|other| *other != host);
-            let own =
-                others.flat_map(|other| [scatter.from_to(length, host, other), scatter.from_to(length, other, host)]);
-            median(&mut own.filter(|value| !value.is_nan()).collect::<Vec<_>>())
-        };
         let [send, receive] = [0, 1].map(|side| mean(&sums[host][side..=side]) - spread.centre);
         let direction = match (receive < send / 2.0, send < receive / 2.0) {
             (true, _) => Direction::Send,
             (_, true) => Direction::Receive,
             _ => Direction::Both,
         };
-        (log < (1.0 - confidence).ln()).then(|| Scatterer {
-            host,
-            direction,
-            log,
-            effects: (0..scatter.lengths.len()).map(effect).collect(),
-        })
+        if log >= (1.0 - confidence).ln() {
+            return None;
+        }
+        let others = (0..hosts).filter(|other| *other != host);
+        let out = others.clone().map(|other| (host, other)).filter(|_| direction != Direction::Receive);
+        let into = others.map(|other| (other, host)).filter(|_| direction != Direction::Send);
+        let pairs: Vec<(usize, usize)> = out.chain(into).collect();
+        let at = |length: usize, (i, j): (usize, usize)| scatter.from_to(length, i, j);
+        let of_pairs = |length: usize| median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
+        let effects: Vec<f64> = (0..scatter.lengths.len()).map(of_pairs).collect();
+        let most = effects.iter().copied().fold(f64::MIN, f64::max);
+        let is_meant = |length: &usize| effects[*length] >= most / 2.0;
+        let range = ((0..effects.len()).find(is_meant)?, (0..effects.len()).rev().find(is_meant)?);
+        let of_range =
+            |pair: &(usize, usize)| median_of((range.0..=range.1).map(|length| at(length, *pair)), &mut Vec::new());
+        let known: Vec<f64> = pairs.iter().map(of_range).filter(|value| !value.is_nan()).collect();
+        let slow = known.iter().filter(|value| **value >= most / 2.0).count();
+        let cells = Agreement { slow, of: known.len() };
+        (most >= LEAST).then_some(Scatterer { host, direction, log, effects, range, cells })
     };
-    let is_worth = |found: &Scatterer| found.effects.iter().any(|effect| *effect >= LEAST);
-    (0..hosts).filter_map(of_host).filter(is_worth).collect()
+    (0..hosts).filter_map(of_host).collect()
 }

@@ -4,14 +4,17 @@
 //! leaf is what its hosts take longer outside than inside.
 
 use super::{
-    Budget, LEAST_WAY, Place, Suspect, View,
+    Budget, Place, Suspect, View,
     distance::Distances,
-    fit::centre,
+    fit::{USUAL, centre},
     hosts::way,
     mixture::{Gains, Mixture, two_levels},
     spread::{Spread, tail},
 };
-use crate::analysis::diagnose::{Direction, Kind};
+use crate::{
+    analysis::diagnose::{Direction, Kind},
+    stats::{median, median_of, quantile},
+};
 
 /// Share of the ways out that are slow where all are at fault: one of two cables slows half of them, and this is half way
 /// from there.
@@ -48,44 +51,61 @@ pub fn sets(distances: &Distances) -> [Vec<Set>; 2] {
 struct Way {
     common: f64,
     side: f64,
+    /// What it takes outward and inward.
+    levels: [f64; 2],
     /// Cells inside, and outside one way.
     inside: usize,
     outside: usize,
 }
 
-fn measure(view: &View, distances: &Distances, set: &Set) -> Option<Way> {
+/// `least`: the smallest effect of a way.
+fn measure(view: &View, distances: &Distances, sets: &[Set], number: usize, least: f64) -> Option<Way> {
     let fit = &view.fit;
-    let hosts = set.is_in.len();
-    let (mut out, mut into, mut inside) = (Vec::new(), Vec::new(), Vec::new());
-    for &member in &set.members {
-        for other in (0..hosts).filter(|other| *other != member) {
-            if set.is_in[other] {
-                // Inside a pod: between its leaves.
-                let is_way = distances.leaf[member] != distances.leaf[other]
-                    || set.members.iter().all(|host| distances.leaf[*host] == distances.leaf[member]);
-                if is_way {
-                    inside.push(fit.beyond_class(member, other));
-                }
-            } else {
-                out.push(fit.beyond_class(member, other) - fit.receive[other]);
-                into.push(fit.beyond_class(other, member) - fit.send[other]);
-            }
+    let set = &sets[number];
+    let mut inside = Vec::new();
+    for (member, other) in set.members.iter().flat_map(|i| set.members.iter().map(move |j| (*i, *j))) {
+        // Inside a pod: between its leaves.
+        let is_way = distances.leaf[member] != distances.leaf[other]
+            || set.members.iter().all(|host| distances.leaf[*host] == distances.leaf[member]);
+        if is_way && member != other {
+            inside.push(fit.beyond_class(member, other));
         }
     }
-    let outside = out.len();
-    let [out, into, inner] = [&mut out, &mut into, &mut inside].map(|cells| centre(cells, fit.noise));
+    inside.retain(|value| !value.is_nan());
     let count = inside.len();
-    if out.is_nan() || into.is_nan() || inner.is_nan() {
+    // What is slow toward some others may be the way of these. Short messages show distances, and of three sets of which two
+    // are near each other the third is far from both: there all others count as one.
+    let mut others: Vec<Vec<usize>> = (0..sets.len()).map(|other| sets[other].members.clone()).collect();
+    others.swap_remove(number);
+    if view.is_short {
+        others = vec![others.concat()];
+    }
+    let (mut out, mut into, mut outside) = (Vec::new(), Vec::new(), 0);
+    for other in &others {
+        let pairs = || set.members.iter().flat_map(|i| other.iter().map(move |j| (*i, *j)));
+        let mut there = pairs().map(|(i, j)| fit.beyond_class(i, j)).collect();
+        let mut back = pairs().map(|(i, j)| fit.beyond_class(j, i)).collect();
+        let levels = [centre(&mut there, fit.noise), centre(&mut back, fit.noise)];
+        if levels.iter().all(|level| !level.is_nan()) {
+            out.push(levels[0]);
+            into.push(levels[1]);
+            outside += there.len();
+        }
+    }
+    let inner = centre(&mut inside, fit.noise);
+    // Toward one other alone it may be the way of that one.
+    if out.len() < others.len().min(2) || inner.is_nan() {
         return None;
     }
+    let [out, into] = [&mut out, &mut into].map(|levels| quantile(levels, USUAL));
     // Cores add, so that half of what is inside is of each end; of cards the slower one counts.
     let own = if view.is_short { inner / 2.0 } else { inner };
     let common = (out + into) / 2.0;
     // What is as slow inside is not the way out.
-    if inner > common / 2.0 && common > 0.0 && inner > LEAST_WAY {
+    if inner > common / 2.0 && common > 0.0 && inner > least {
         return None;
     }
-    Some(Way { common: common - own, side: (out - into) / 2.0, inside: count, outside })
+    Some(Way { common: common - own, side: (out - into) / 2.0, levels: [out, into], inside: count, outside })
 }
 
 /// Sets whose whole way out is slow.
@@ -95,59 +115,64 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     }
     let fit = &view.fit;
     let hosts = fit.send.len();
-    let ways: Vec<Option<Way>> = sets.iter().map(|set| measure(view, distances, set)).collect();
+    let ways: Vec<Option<Way>> =
+        (0..sets.len()).map(|set| measure(view, distances, sets, set, budget.least.way)).collect();
     let Some(of_hosts) = Spread::of((0..hosts).map(|host| (fit.send[host] - fit.receive[host]) / 2.0)) else {
         return Vec::new();
     };
-    let peers = Spread::of(ways.iter().flatten().map(|way| way.common));
+    // Medians err by 1.25 standard deviations over the root of their numbers, quartiles by 1.36.
+    let error_of_cells =
+        |way: &Way| 1.25 * fit.noise * (1.36f64.powi(2) * 0.5 / way.outside as f64 + 0.25 / way.inside as f64).sqrt();
+    let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
+    let (expected, freedom) = view.expected(usual, budget.least);
+    let common = || ways.iter().flatten().map(|way| way.common);
+    let peers = [Spread::of(common()), Spread::among(common(), expected, freedom)];
     let suspect = |(set, own): (&Set, &Option<Way>)| {
         let own = own.as_ref()?;
-        // Medians err by 1.25 standard deviations over the root of their numbers.
-        let error_of_cells = 1.25 * fit.noise * (0.5 / own.outside as f64 + 0.25 / own.inside as f64).sqrt();
-        let known = Spread { centre: 0.0, deviation: error_of_cells, count: own.inside + 1 };
-        // Of few sets nothing is known but how far cells are apart.
-        let of_common = match peers {
-            Some(peers) if sets.len() > 4 => peers.at_least(error_of_cells),
-            Some(peers) => Spread { centre: peers.centre, ..known },
-            None => known,
-        };
+        let error_of_cells = error_of_cells(own);
         let deviation = of_hosts.deviation / (set.members.len() as f64).sqrt();
-        let of_side = Spread { centre: 0.0, deviation, count: of_hosts.count }.at_least(error_of_cells);
-        let (direction, effect, log) = way(own.common - of_common.centre, own.side, &of_common, &of_side);
-        let log = log + budget.price(3 * sets.len());
+        let of_side = Spread { centre: 0.0, deviation, ..of_hosts }.at_least(error_of_cells);
+        let judged = peers.iter().flatten().map(|peers| {
+            let of_common = peers.at_least(error_of_cells);
+            way(own.common - of_common.centre, own.side, &of_common, &of_side)
+        });
+        let (direction, effect, log) = judged.min_by(|a, b| a.2.total_cmp(&b.2))?;
+        let log = log + budget.price(3 * peers.len() * sets.len());
         let mut members = set.members.clone();
         members.sort_unstable();
         let place = Place::of(Kind::Group, members, direction);
-        let is_found = effect >= LEAST_WAY && budget.allows(log) && share_of_slow(view, set, &place, effect) > ALL;
+        let is_found = effect >= budget.least.way
+            && budget.allows(log)
+            && share_of_slow(view, set, own, (direction, effect)) > ALL;
         is_found.then(|| Suspect::new(place, effect, log, view))
     };
     sets.iter().zip(&ways).filter_map(suspect).collect()
 }
 
-/// Share of the pairs on the way that are slow by half of the effect at least.
-fn share_of_slow(view: &View, set: &Set, place: &Place, effect: f64) -> f64 {
-    let fit = &view.fit;
-    let (mut slow, mut all) = (0, 0);
-    for &member in &set.members {
-        for other in (0..set.is_in.len()).filter(|other| !set.is_in[*other]) {
-            let out = fit.beyond_class(member, other) - fit.receive[other];
-            let into = fit.beyond_class(other, member) - fit.send[other];
-            let value = match place.direction {
-                Direction::Both => (out + into) / 2.0,
-                Direction::Send => out,
-                Direction::Receive => into,
-            };
-            if !value.is_nan() {
-                slow += usize::from(value > effect / 2.0);
-                all += 1;
-            }
-        }
+/// Share of the ends of the way, on its two sides, whose pairs are slow by half of the effect at least: the smaller one.
+fn share_of_slow(view: &View, set: &Set, way: &Way, (direction, effect): (Direction, f64)) -> f64 {
+    if direction == Direction::Both {
+        // One of two cables slows half of the ends outward, and half of the others inward.
+        let one_way = |direction| share_of_slow(view, set, way, (direction, effect));
+        return one_way(Direction::Send).min(one_way(Direction::Receive));
     }
-    f64::from(slow as u32) / f64::from(all.max(1) as u32)
+    let fit = &view.fit;
+    let least = direction.of(way.levels[0], way.levels[1]) - effect / 2.0;
+    let value =
+        |member: usize, other: usize| direction.of(fit.beyond_class(member, other), fit.beyond_class(other, member));
+    let share = |levels: &mut dyn Iterator<Item = f64>| {
+        let known: Vec<f64> = levels.filter(|level| !level.is_nan()).collect();
+        let slow = known.iter().filter(|level| **level > least).count();
+        slow as f64 / known.len().max(1) as f64
+    };
+    let others = || (0..set.is_in.len()).filter(|other| !set.is_in[*other]);
+    let of_other = |other: usize| centre(&mut set.members.iter().map(|i| value(*i, other)).collect(), fit.noise);
+    let of_member = |member: &usize| centre(&mut others().map(|other| value(*member, other)).collect(), fit.noise);
+    share(&mut others().map(of_other)).min(share(&mut set.members.iter().map(of_member)))
 }
 
-/// Two leaves: the way between them where it is slower one way than the other. What is slow both ways cannot be told from
-/// what is far, and which leaf is to blame cannot be told at all.
+/// Two leaves: the way between them where it is slower one way than the other. What is slow both ways is how the machine was
+/// built, as far as times say, and which leaf is to blame cannot be said at all.
 pub fn between_two(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let ([a, b], false) = (sets, view.is_short) else { return Vec::new() };
     let fit = &view.fit;
@@ -164,7 +189,7 @@ pub fn between_two(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         let deviation = error_of(way).hypot(error_of(other));
         let log = tail(effect / deviation, other.len() as f64).max(f64::MIN_POSITIVE).ln() + budget.price(2);
         let slow = way.iter().filter(|value| **value - usual > effect / 2.0).count() as f64;
-        if effect >= LEAST_WAY && budget.allows(log) && slow > ALL * way.len() as f64 {
+        if effect >= budget.least.way && budget.allows(log) && slow > ALL * way.len() as f64 {
             found.push(Suspect::new(Place::of(Kind::Group, a.members.clone(), direction), effect, log, view));
         }
     }
@@ -177,86 +202,113 @@ fn cells(view: &View, from: &Set, to: &Set) -> Vec<f64> {
     pairs.map(|(i, j)| view.values.at(i, j)).filter(|value| !value.is_nan()).collect()
 }
 
-/// What the pairs of a leaf take toward each of some hosts, or from outside to each of its own.
-struct Table {
-    set: usize,
-    direction: Direction,
-    ends: Vec<usize>,
-    values: Vec<f64>,
-}
-
 /// Leaves of which some routes are slow: outward, all their hosts toward some others; inward, some of their hosts from
 /// everywhere outside (static routes: the destination chooses the cable).
-pub fn routes(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+pub fn routes(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     if sets.len() < 2 || !view.is_long {
         return Vec::new();
     }
+    let mut found = outward(view, sets, budget);
+    found.extend(inward(view, sets, budget));
+    found
+}
+
+/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these, for of
+/// two slow cards the slower one counts, and says nothing of the way. And how many they are.
+fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>) -> (f64, usize) {
+    let fit = &view.fit;
+    let mut senders: Vec<usize> =
+        from.filter(|i| *i != destination && !fit.rest.at(*i, destination).is_nan()).collect();
+    senders.sort_by(|a, b| fit.send[*a].total_cmp(&fit.send[*b]));
+    senders.truncate(senders.len().div_ceil(2));
+    let mut cells: Vec<f64> = senders.iter().map(|i| fit.beyond_class(*i, destination) - fit.send[*i]).collect();
+    (centre(&mut cells, fit.noise), senders.len())
+}
+
+/// Leaves that are slow toward some of the others: destinations have two levels.
+fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+    struct Table<'a> {
+        set: &'a Set,
+        ends: Vec<usize>,
+        values: Vec<f64>,
+    }
     let fit = &view.fit;
     let hosts = fit.send.len();
-    let mut tables: Vec<Table> = Vec::new();
-    for (number, set) in sets.iter().enumerate().filter(|(_, set)| set.members.len() > 1) {
-        let outside: Vec<usize> = (0..hosts).filter(|host| !set.is_in[*host]).collect();
-        // From the faster half of the senders: of two slow cards the slower one counts, and says nothing of the way.
-        let toward = |j: usize, from: &mut dyn Iterator<Item = usize>| {
-            let mut senders: Vec<usize> = from.filter(|i| *i != j && !fit.rest.at(*i, j).is_nan()).collect();
-            senders.sort_by(|a, b| fit.send[*a].total_cmp(&fit.send[*b]));
-            senders.truncate(senders.len().div_ceil(2));
-            let mut cells: Vec<f64> = senders.iter().map(|i| fit.beyond_class(*i, j) - fit.send[*i]).collect();
-            centre(&mut cells, fit.noise)
+    let mut tables = Vec::new();
+    for set in sets.iter().filter(|set| set.members.len() > 1) {
+        let ends: Vec<usize> = (0..hosts).filter(|host| !set.is_in[*host]).collect();
+        let value = |&j: &usize| {
+            let own = toward(view, j, &mut set.members.iter().copied()).0;
+            own - toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i])).0
         };
-        let out = outside.iter().map(|&j| {
-            let own = toward(j, &mut set.members.iter().copied());
-            let others = toward(j, &mut (0..hosts).filter(|i| !set.is_in[*i]));
-            own - others
-        });
-        tables.push(Table { set: number, direction: Direction::Send, ends: outside.clone(), values: out.collect() });
-        let into = set.members.iter().map(|&j| {
-            let own = toward(j, &mut outside.iter().copied());
-            let others = toward(j, &mut set.members.iter().copied());
-            own - others
-        });
-        tables.push(Table {
-            set: number,
-            direction: Direction::Receive,
-            ends: set.members.clone(),
-            values: into.collect(),
-        });
+        tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
-    let mut found = Vec::new();
-    for direction in [Direction::Send, Direction::Receive] {
-        let own = |table: &&Table| table.direction == direction;
-        // How far destinations are apart that take the same cable, in leaves of which nothing is wrong.
-        let rests = tables.iter().filter(own).flat_map(|table| {
-            let mut known: Vec<f64> = table.values.iter().copied().filter(|value| !value.is_nan()).collect();
-            let middle = crate::stats::median(&mut known);
-            table.values.iter().map(move |value| value - middle)
-        });
-        let Some(spread) = Spread::of(rests) else { continue };
-        let levels = |table: &Table| {
-            let cells = match direction {
-                Direction::Send => sets[table.set].members.len(),
-                _ => sets[table.set].members.len() - 1,
-            };
-            let deviation = spread.deviation.max(1.25 * fit.noise / (cells as f64).sqrt());
-            two_levels(&table.values, deviation)
+    // How far destinations are apart that take the same cable, in leaves of which nothing is wrong.
+    let rests = tables.iter().flat_map(|table| {
+        let mut known: Vec<f64> = table.values.iter().copied().filter(|value| !value.is_nan()).collect();
+        let middle = median(&mut known);
+        table.values.iter().map(move |value| value - middle)
+    });
+    let Some(spread) = Spread::of(rests) else { return Vec::new() };
+    let levels = |table: &Table| {
+        let deviation = spread.deviation.max(1.25 * fit.noise / (table.set.members.len() as f64).sqrt());
+        two_levels(&table.values, deviation)
+    };
+    let all: Vec<(&Table, Mixture)> = tables.iter().filter_map(|table| Some((table, levels(table)?))).collect();
+    let peers = Gains::of(all.iter().map(|(_, mixture)| mixture.gain), 0);
+    let suspect = |(table, mixture): &(&Table, Mixture)| {
+        let upper = table.ends.iter().zip(&mixture.is_upper).filter(|(_, slow)| **slow);
+        let slow: Vec<usize> = upper.map(|(end, _)| *end).collect();
+        let log = peers.log(mixture.gain) + budget.price(2 * sets.len());
+        let is_some = slow.len() > 1 && (slow.len() as f64) < ALL * table.ends.len() as f64;
+        // Toward whole leaves only: that is the way to these, no matter of routes.
+        let is_whole = |set: &Set| {
+            let count = set.members.iter().filter(|member| slow.contains(member)).count();
+            count == 0 || count == set.members.len()
         };
-        let all: Vec<(&Table, Mixture)> =
-            tables.iter().filter(own).filter_map(|table| Some((table, levels(table)?))).collect();
-        let peers = Gains::of(all.iter().map(|(_, mixture)| mixture.gain), 0);
-        for (table, mixture) in &all {
-            let upper = table.ends.iter().zip(&mixture.is_upper).filter(|(_, slow)| **slow);
-            let slow: Vec<usize> = upper.map(|(end, _)| *end).collect();
-            let log = peers.log(mixture.gain) + budget.price(2 * sets.len());
-            let is_some = slow.len() > 1 && (slow.len() as f64) < ALL * table.ends.len() as f64;
-            // Inward: slower from outside than inside. Hosts that are fast inside only show that others are slow there.
-            let is_slow = direction == Direction::Send || mixture.lower > -mixture.effect / 2.0;
-            if is_slow && is_some && mixture.effect >= LEAST_WAY && budget.allows(log) {
-                let place = Place { toward: slow, ..Place::of(Kind::Routes, distances.members(table.set), direction) };
-                found.push(Suspect::new(place, mixture.effect, log, view));
-            }
+        let is_found =
+            is_some && mixture.effect >= budget.least.way && budget.allows(log) && !sets.iter().all(is_whole);
+        let place = || Place { toward: slow, ..Place::of(Kind::Routes, table.set.members.clone(), Direction::Send) };
+        is_found.then(|| Suspect::new(place(), mixture.effect, log, view))
+    };
+    all.iter().filter_map(suspect).collect()
+}
+
+/// Leaves some of whose hosts are reached slowly from outside, and not from inside as one with a slow card is.
+fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+    let fit = &view.fit;
+    let hosts = fit.send.len();
+    let (mut outside, mut more, mut errors) = (vec![f64::NAN; hosts], vec![f64::NAN; hosts], vec![f64::NAN; hosts]);
+    for Set { members, is_in } in sets {
+        for &j in members {
+            let (from_outside, far) = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]));
+            let (from_inside, near) = toward(view, j, &mut members.iter().copied());
+            (outside[j], more[j]) = (from_outside, from_outside - from_inside);
+            errors[j] = 1.25 * fit.noise * (1.0 / far as f64 + 1.0 / near as f64).sqrt();
         }
     }
-    found
+    let usual = median_of(outside.iter().copied().filter(|value| !value.is_nan()), &mut Vec::new());
+    let Some(peers) = Spread::of(more.iter().copied()) else { return Vec::new() };
+    let log_of = |host: usize| {
+        let peers = peers.at_least(errors[host]);
+        peers.log(more[host] - peers.centre, 1.0) + budget.price(2 * hosts)
+    };
+    let is_slow = |host: &usize| {
+        let effect = more[*host] - peers.centre;
+        // Hosts that are fast inside only show that others are slow there.
+        effect >= budget.least.way && budget.allows(log_of(*host)) && outside[*host] - usual > effect / 2.0
+    };
+    let suspect = |set: &Set| {
+        let slow: Vec<usize> = set.members.iter().copied().filter(is_slow).collect();
+        if slow.is_empty() || slow.len() as f64 >= ALL * set.members.len() as f64 {
+            return None;
+        }
+        let effect = median(&mut slow.iter().map(|host| more[*host] - peers.centre).collect::<Vec<_>>());
+        let log = slow.iter().map(|host| log_of(*host)).fold(0.0, f64::min);
+        let place = Place { toward: slow, ..Place::of(Kind::Routes, set.members.clone(), Direction::Receive) };
+        Some(Suspect::new(place, effect, log, view))
+    };
+    sets.iter().filter_map(suspect).collect()
 }
 
 /// Ways between two sets that are slow although both sets are not.
@@ -282,18 +334,93 @@ pub fn gates(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         let peers = peers.at_least(1.25 * fit.noise / (*count.max(&1) as f64).sqrt());
         let effect = value - peers.centre;
         let log = peers.tail(effect).max(f64::MIN_POSITIVE).ln() + budget.price(ways.len());
-        let slow = rests.iter().filter(|rest| **rest > effect / 2.0).count() as f64;
-        (effect >= LEAST_WAY && budget.allows(log) && slow > ALL * *count as f64).then_some((*a, *b, effect, log))
+        // Among many that are measured at the same time, some pairs take much longer than the way alone lets them.
+        let least = peers.centre + (budget.least.way / 2.0).max(fit.noise);
+        let slow = rests.iter().filter(|rest| **rest > least).count() as f64;
+        (effect >= budget.least.way && budget.allows(log) && slow > ALL * *count as f64)
+            .then_some((*a, *b, effect, log))
     };
     let slow: Vec<(usize, usize, f64, f64)> = ways.iter().filter_map(one_way).collect();
-    let suspect = |&(a, b, effect, log): &(usize, usize, f64, f64)| {
-        let is_back = slow.iter().any(|other| (other.0, other.1) == (b, a));
-        (!is_back || a < b).then(|| {
-            let direction = if is_back { Direction::Both } else { Direction::Send };
-            let place =
-                Place { toward: sets[b].members.clone(), ..Place::of(Kind::Gate, sets[a].members.clone(), direction) };
-            Suspect::new(place, effect, log, view)
-        })
+    let is_slow = |a: usize, b: usize| slow.iter().any(|way| (way.0, way.1) == (a, b));
+    let mut by_log: Vec<&(usize, usize, f64, f64)> = slow.iter().collect();
+    by_log.sort_by(|a, b| a.3.total_cmp(&b.3));
+    let mut found: Vec<Suspect> = Vec::new();
+    let mut is_explained = vec![false; sets.len() * sets.len()];
+    for &&(a, b, effect, log) in &by_log {
+        if is_explained[a * sets.len() + b] {
+            continue;
+        }
+        // Where sets are parts of larger ones that are not known, all of one side are slow with all of the other.
+        let (mut from, mut to) = (vec![a], vec![b]);
+        for other in 0..sets.len() {
+            if from.contains(&other) || to.contains(&other) {
+                continue;
+            }
+            if to.iter().all(|end| is_slow(other, *end)) {
+                from.push(other);
+            } else if from.iter().all(|end| is_slow(*end, other)) {
+                to.push(other);
+            }
+        }
+        let both = from.iter().all(|x| to.iter().all(|y| is_slow(*y, *x)));
+        for (x, y) in from.iter().flat_map(|x| to.iter().map(move |y| (*x, *y))) {
+            is_explained[x * sets.len() + y] = true;
+            is_explained[y * sets.len() + x] |= both;
+        }
+        let members = |sides: &[usize]| sides.iter().flat_map(|side| sets[*side].members.iter().copied()).collect();
+        let direction = if both { Direction::Both } else { Direction::Send };
+        let place = Place { toward: members(&to), ..Place::of(Kind::Gate, members(&from), direction) };
+        found.push(Suspect::new(place, effect, log, view));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::best, *};
+    use crate::analysis::{
+        diagnose::places::{Least, fit::Fit},
+        drawn::{generator, normal, square},
     };
-    slow.iter().filter_map(suspect).collect()
+
+    const BUDGET: Budget = Budget { views: 1, error: -4.605, least: Least::OF_TIMES };
+
+    /// Leaves of so many hosts each, and the rests that `fault` adds to noise of 1 %.
+    fn view(leaves: usize, members: usize, fault: impl Fn(usize, usize) -> f64) -> (View, Vec<Set>) {
+        let hosts = leaves * members;
+        let mut rng = generator(1);
+        let values = square(hosts, |i, j| 0.01 * normal(&mut rng) + fault(i / members, j / members));
+        let fit = Fit::of(&values, &Distances::flat(hosts));
+        let sets = (0..leaves).map(|leaf| Set::of((leaf * members..(leaf + 1) * members).collect(), hosts)).collect();
+        (View { lengths: vec![0], is_short: false, is_long: true, tick: 0.0, values, fit, pair_noise: 0.01 }, sets)
+    }
+
+    #[test]
+    fn ways_between_leaves_of_two_pods_are_one_way_between_the_pods() {
+        // Leaves 0 and 1 are a pod that is not known, and so are leaves 4 and 5.
+        let is_gate = |a: usize, b: usize| a < 2 && (4..6).contains(&b);
+        let (both, sets) = view(8, 2, |a, b| if is_gate(a, b) || is_gate(b, a) { 0.5 } else { 0.0 });
+        let found = best(gates(&both, &sets, BUDGET));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        let mut ends = [found.place.hosts.clone(), found.place.toward.clone()];
+        ends.iter_mut().for_each(|end| end.sort_unstable());
+        ends.sort();
+        assert_eq!((found.place.direction, ends), (Direction::Both, [vec![0, 1, 2, 3], vec![8, 9, 10, 11]]));
+
+        let (one, sets) = view(8, 2, |a, b| if is_gate(a, b) && b == 4 { 0.5 } else { 0.0 });
+        let found = best(gates(&one, &sets, BUDGET));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.place.direction, &found.place.toward), (Direction::Send, &vec![8, 9]));
+    }
+
+    #[test]
+    fn of_two_leaves_the_way_that_is_slower_than_the_other_is_named() {
+        let directions = |fault: fn(usize, usize) -> f64| -> Vec<Direction> {
+            let (view, sets) = view(2, 5, fault);
+            best(between_two(&view, &sets, BUDGET)).iter().map(|found| found.place.direction).collect()
+        };
+        assert_eq!(directions(|a, b| if a != b { 0.5 } else { 0.0 }), []);
+        assert_eq!(directions(|a, b| if a < b { 0.5 } else { 0.0 }), [Direction::Send]);
+        assert_eq!(directions(|a, b| if a > b { 0.5 } else { 0.0 }), [Direction::Receive]);
+    }
 }

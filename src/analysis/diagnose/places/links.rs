@@ -6,7 +6,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Budget, LEAST_LINK, Place, Suspect, View};
+use super::{Budget, Place, Suspect, View};
 use crate::{
     analysis::diagnose::{Direction, Kind},
     stats::{median, scatter},
@@ -31,7 +31,7 @@ pub fn slow(view: &View, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
         let cells: Vec<_> = cells.into_iter().filter(|cell| !cell.0.is_nan()).collect();
         let Some(tail) = Tail::of(cells.iter().map(|cell| cell.0).collect(), hosts) else { continue };
         for &(value, i, j, other) in &cells {
-            if value < LEAST_LINK {
+            if value < budget.least.link {
                 continue;
             }
             let log = tail.log(value) + budget.price(3 * cells.len());

@@ -8,10 +8,15 @@
 //! the closest numbers is corrected for their being the closest (as for the minimum covariance determinant, Croux and
 //! Haesbroeck 1999).
 
-use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-/// Probability that the search stops before the last of so many numbers although all are alike.
-const STOPS_EARLY: f64 = 0.01;
+/// Probability that the search stops before the last of so many numbers although all are alike: it is no error by itself,
+/// for what is left out is judged afterwards, and the deviation is corrected. What is taken in hides itself.
+const STOPS_EARLY: f64 = 0.05;
+
+/// Level of the test of two deviations before they are pooled (Bozivich, Bancroft and Hartley 1956: at 25 % what follows
+/// keeps nearly its own level).
+const POOLED: f64 = 0.25;
 
 /// Numbers that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,11 +27,23 @@ pub struct Spread {
     pub deviation: f64,
     /// How many they are.
     pub count: usize,
+    /// Degrees of freedom of the deviation.
+    pub freedom: f64,
 }
 
 impl Spread {
     /// Of numbers of which more than half are alike; missing ones (NaN) do not count. None of fewer than three.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        Self::search(values, |spread| spread)
+    }
+
+    /// The same, of numbers that are expected to be so far apart, a deviation of so many degrees of freedom
+    /// ([`Spread::pooled`]).
+    pub fn among(values: impl IntoIterator<Item = f64>, expected: f64, freedom: f64) -> Option<Self> {
+        Self::search(values, |spread| spread.pooled(expected, freedom).unwrap_or(spread))
+    }
+
+    fn search(values: impl IntoIterator<Item = f64>, known: impl Fn(Self) -> Self) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let all = sorted.len();
@@ -37,7 +54,7 @@ impl Spread {
         let width = |first: &usize| sorted[first + half - 1] - sorted[*first];
         let mut first = (0..=all - half).min_by(|a, b| width(a).total_cmp(&width(b)))?;
         let mut last = first + half - 1;
-        let mut spread = Self::between(&sorted, first, last);
+        let mut spread = known(Self::between(&sorted, first, last));
         while last - first + 1 < all {
             let below = if first > 0 { spread.centre - sorted[first - 1] } else { f64::INFINITY };
             let above = if last + 1 < all { sorted[last + 1] - spread.centre } else { f64::INFINITY };
@@ -50,7 +67,7 @@ impl Spread {
             } else {
                 last += 1
             }
-            spread = Self::between(&sorted, first, last);
+            spread = known(Self::between(&sorted, first, last));
         }
         Some(spread)
     }
@@ -68,12 +85,20 @@ impl Spread {
         } else {
             1.0
         };
-        Self { centre, deviation: (variance / shrunk).sqrt(), count: own.len() }
+        Self { centre, deviation: (variance / shrunk).sqrt(), count: own.len(), freedom: count - 1.0 }
     }
 
     /// At least so far apart: what is known about single numbers from elsewhere.
     pub fn at_least(self, deviation: f64) -> Self {
         Self { deviation: self.deviation.max(deviation), ..self }
+    }
+
+    /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these numbers
+    /// lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts.
+    pub fn pooled(self, expected: f64, freedom: f64) -> Option<Self> {
+        let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
+        let is_alike = self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);
+        is_alike.then(|| Self { freedom: self.freedom + freedom, ..self.at_least(expected) })
     }
 
     /// Logarithm of [`Spread::tail`], of so many that are looked at.
@@ -86,7 +111,7 @@ impl Spread {
         // The centre is known only as well as so many numbers tell it.
         let count = self.count as f64;
         let score = distance / (self.deviation * (1.0 + 1.0 / count).sqrt());
-        tail(score, count - 1.0)
+        tail(score, self.freedom)
     }
 }
 
@@ -133,6 +158,18 @@ mod tests {
             // One per cent of them, two where the search sometimes stops early.
             assert!(alarms < 60, "{count}: {alarms}");
         }
+    }
+
+    #[test]
+    fn what_is_known_elsewhere_counts_unless_the_numbers_speak_against_it() {
+        let few = Spread::of([0.9, 1.0, 1.1, 1.2, 0.8]).unwrap();
+        let pooled = few.pooled(0.15, 20.0).unwrap();
+        assert_eq!((few.freedom, pooled.freedom), (4.0, 24.0));
+        assert!((pooled.deviation - few.deviation).abs() < 1e-12);
+        assert!(pooled.tail(1.0) < few.tail(1.0) / 100.0);
+        // The larger deviation counts.
+        assert_eq!(few.pooled(0.5, 20.0).unwrap().deviation, 0.5);
+        assert_eq!(few.pooled(0.05, 20.0), None);
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //!
 //! In: what pairs take at short lengths. Out: the leaf of every host ([`leaves`]), and how well a structure describes the
 //! times ([`Pairs::cost`]). Hosts of one leaf are nearer to each other than to others, whatever each of them adds: hosts are
-//! joined by what is left of their times without the hosts' own parts (average linkage), and of all partitions on the way
-//! the one is taken that describes the times with the fewest bits (minimum description length, Rissanen 1978): the
+//! joined by what is left of their times without the hosts' own parts, and by how alike their times to the same others are
+//! (average linkage), and of all partitions on the way the one is taken that describes the times with the fewest bits (minimum description length, Rissanen 1978): the
 //! logarithm of the mean misfit for every pair, and the label of every host. Then every part is looked at by itself.
 
 use kodama::{Dendrogram, Method, linkage};
 use rayon::prelude::*;
 
+use super::distance::LEAST_STEP;
 use crate::{
     analysis::{groups::by_size, square::Square},
     stats::median,
@@ -20,8 +21,11 @@ const TURNS: usize = 3;
 /// Steps from no knowledge of what hosts add: each goes three quarters of the way.
 const STEPS: usize = 12;
 
-/// Steps between levels are whole numbers of hops, and the largest is of so many.
-const MOST_HOPS: f64 = 4.0;
+/// Others from which two hosts are compared. The mean of n absolute differences of normal numbers errs by
+/// sqrt((pi / 2 - 1) / n) of itself: 8 % for 100. Two hosts of different leaves differ by the step toward both leaves, which
+/// is at least two misfits (see [`Pairs::fit`]), so that these differences are larger by 58 %, and the mean by 8 % as soon as
+/// a seventh of the others is of these leaves. Average linkage takes the mean over all pairs of two parts besides.
+const MOST_OTHERS: usize = 100;
 
 /// Times of pairs, both directions together; those that are known.
 pub struct Pairs {
@@ -43,12 +47,18 @@ struct Fitted {
 
 /// The leaf of every host, `[host]`, the largest first; all the same where that describes the times as well.
 pub fn leaves(times: &Square) -> Vec<usize> {
-    split(times, None, 0.0)
+    split(times, None)
 }
 
-/// Splits hosts into parts and these again. `noise`: mean misfit of pairs, where that is known from others; `least`: what
-/// it has to take longer between parts.
-fn split(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
+/// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: mean misfit
+/// of pairs, where that is known from others; then hosts add nothing.
+pub fn split(times: &Square, noise: Option<f64>) -> Vec<usize> {
+    let known = times.values().iter().copied().map(f64::from).filter(|time| !time.is_nan());
+    split_by(times, noise, LEAST_STEP * median(&mut known.collect::<Vec<_>>()))
+}
+
+/// `least`: what it has to take longer between parts.
+fn split_by(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
     let (whole, step) = parts(times, noise);
     let count = whole.iter().max().map_or(0, |last| last + 1);
     if count < 2 || step < least {
@@ -70,7 +80,7 @@ fn split(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
         if members.len() < 4 {
             continue;
         }
-        let inner = split(&times.of(&members), Some(noise), step / MOST_HOPS);
+        let inner = split_by(&times.of(&members), Some(noise), least);
         for (host, own) in members.iter().zip(&inner).filter(|(_, own)| **own > 0) {
             label[*host] = next + own - 1;
         }
@@ -81,7 +91,7 @@ fn split(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
 
 /// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs where
 /// it is known, and hosts add nothing.
-pub fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
+fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
     let pairs = Pairs { noise, ..Pairs::of(times) };
     let hosts = pairs.hosts;
     let mut best = pairs.fit(vec![0; hosts], (vec![0.0; hosts], STEPS));
@@ -90,17 +100,16 @@ pub fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
         for (i, j, time) in &pairs.known {
             square.set(*i, *j, time - best.own[*i] - best.own[*j]);
         }
-        let rests = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))).map(|(i, j)| square.at(i, j));
-        let mut apart: Vec<f64> = rests.collect();
-        let known = median(&mut apart.iter().copied().filter(|rest| !rest.is_nan()).collect::<Vec<_>>());
-        let lowest = apart.iter().copied().fold(f64::INFINITY, f64::min);
-        apart.iter_mut().for_each(|rest| *rest = if rest.is_nan() { known } else { *rest } - lowest);
-        let tree = linkage(&mut apart, hosts, Method::Average);
+        let trees = [tree(hosts, |i, j| square.at(i, j)), tree(hosts, |i, j| unlike(times, i, j))];
         // A leaf has two hosts. Of very many parts not every number is tried: a few labels more or less cost little.
         let most = (hosts / 2).max(2);
         let counts: Vec<usize> =
             (2..=most.min(64)).chain((1..).map(|step| 64 + 8 * step).take_while(|count| *count <= most)).collect();
-        let fits = counts.into_par_iter().map(|count| pairs.fit(cut(&tree, hosts, count), (best.own.clone(), TURNS)));
+        let labels = trees.iter().flat_map(|tree| counts.iter().map(move |count| (tree, *count))).collect::<Vec<_>>();
+        // What hosts add as long as all are in one part may be that they are far from most others.
+        let is_one = best.label.iter().all(|own| *own == 0);
+        let start = || if is_one { (vec![0.0; hosts], STEPS) } else { (best.own.clone(), TURNS) };
+        let fits = labels.into_par_iter().map(|(tree, count)| pairs.fit(cut(tree, hosts, count), start()));
         let found = fits.min_by(|a, b| a.cost.total_cmp(&b.cost)).map(|found| pairs.settle(found));
         match found {
             Some(found) if found.cost < best.cost => best = found,
@@ -108,6 +117,27 @@ pub fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
         }
     }
     (by_size(&best.label), best.step)
+}
+
+/// Joins what is least apart first (average linkage). Of a pair that is not known, as far as the usual one.
+fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
+    let of_host = |i: usize| (i + 1..hosts).map(|j| apart(i, j)).collect::<Vec<_>>();
+    let mut apart: Vec<f64> = (0..hosts).into_par_iter().flat_map_iter(of_host).collect();
+    let known = median(&mut apart.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<_>>());
+    let lowest = apart.iter().copied().fold(f64::INFINITY, f64::min);
+    apart.iter_mut().for_each(|value| *value = if value.is_nan() { known } else { *value } - lowest);
+    linkage(&mut apart, hosts, Method::Average)
+}
+
+/// How far two hosts' times to the same others are from differing by one number: whatever each of them adds. Where most
+/// hosts are of one leaf, being near is the usual thing, and only this shows them.
+fn unlike(times: &Square, i: usize, j: usize) -> f64 {
+    let hosts = times.side();
+    let others = (0..hosts).step_by(hosts.div_ceil(MOST_OTHERS)).filter(|other| *other != i && *other != j);
+    let differences = others.map(|other| times.at(i, other) - times.at(j, other));
+    let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
+    let middle = median(&mut differences);
+    differences.iter().map(|difference| (difference - middle).abs()).sum::<f64>() / differences.len() as f64
 }
 
 /// The part of every host once so many are left.
@@ -183,12 +213,21 @@ impl Pairs {
         ((cost, sum / count), level, own)
     }
 
-    /// Mean misfit of pairs between parts, and what every host adds.
+    /// Mean misfit of pairs between parts, and what every host adds. Every way between two parts has a level of its own: of
+    /// three parts the slow way of one is that of half of the others' pairs, and no host's.
     fn misfit_between(&self, label: &[usize]) -> (f64, Vec<f64>) {
-        let (_, level, own) = self.cost(|i, j| usize::from(label[i] != label[j]), 2);
+        let parts = label.iter().max().map_or(1, |last| last + 1);
+        let class = |i: usize, j: usize| {
+            let (low, high) = (label[i].min(label[j]), label[i].max(label[j]));
+            if low == high { 0 } else { low * parts + high }
+        };
+        let (_, level, own) = self.cost(class, parts * parts);
         let between = self.known.iter().filter(|(i, j, _)| label[*i] != label[*j]);
-        let misfits: Vec<f64> = between.map(|(i, j, time)| (time - level[1] - own[*i] - own[*j]).abs()).collect();
-        ((misfits.iter().sum::<f64>() / misfits.len().max(1) as f64).max(1e-9), own)
+        let misfits: Vec<f64> =
+            between.map(|(i, j, time)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs()).collect();
+        let (count, ways) = (misfits.len() as f64, (parts * (parts - 1) / 2) as f64);
+        let free = (count - ways - self.hosts as f64).max(count / 4.0).max(1.0);
+        ((misfits.iter().sum::<f64>() / free).max(1e-9), own)
     }
 
     fn fit(&self, label: Vec<usize>, start: (Vec<f64>, usize)) -> Fitted {
@@ -238,13 +277,21 @@ mod tests {
 
     #[test]
     fn leaves_of_any_size_are_found() {
-        for (seed, sizes) in [(1, &[4, 4, 4][..]), (2, &[8, 8, 4]), (3, &[16; 6]), (4, &[3, 3]), (5, &[2; 6])] {
+        for (seed, sizes) in [
+            (1, &[4, 4, 4][..]),
+            (2, &[8, 8, 4]),
+            (3, &[16; 6]),
+            (4, &[3, 3]),
+            (5, &[2; 6]),
+            (6, &[16, 8]),
+            (7, &[19, 9, 4]),
+        ] {
             let mut rng = generator(seed);
             let leaf = drawn::leaves(sizes, &mut rng);
             let hosts = leaf.len();
             let own: Vec<f64> = (0..hosts).map(|_| 0.02 * rng.random::<f64>()).collect();
             let times = square(hosts, |i, j| {
-                own[i] + own[j] + if leaf[i] == leaf[j] { 0.0 } else { 0.12 } + 0.01 * normal(&mut rng)
+                1.0 + own[i] + own[j] + if leaf[i] == leaf[j] { 0.0 } else { 0.12 } + 0.01 * normal(&mut rng)
             });
             assert!(is_same_partition(&leaves(&times), &leaf), "{sizes:?}: {:?} {leaf:?}", leaves(&times));
         }

@@ -100,8 +100,7 @@ fn what_is_neither_groups_nor_a_torus_may_be_patterns() {
     let hops = |i: usize, j: usize| (0..3).map(|axis| place(i)[axis].abs_diff(place(j)[axis])).sum::<usize>();
     let found = infer(&folded(32, &mut rng, |i, j| (1.0 + 0.2 * hops(i, j) as f64).ln()));
     assert!(found.is_understood && found.group == [0; 32]);
-    let Neighbourhoods::Patterns(bands) = found.neighbourhoods else { panic!("no patterns") };
-    assert!(bands.iter().all(|patterns| patterns.ncols() > 0));
+    assert!(matches!(found.neighbourhoods, Neighbourhoods::Patterns));
 }
 
 #[test]

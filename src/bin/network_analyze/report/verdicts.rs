@@ -10,10 +10,7 @@ use std::{
 };
 
 use anyhow::anyhow;
-use netmatrix::{
-    analysis::{diagnose::Model, topology::Group},
-    view::diagnosis::SCHEMA,
-};
+use netmatrix::{analysis::topology::Group, view::diagnosis::SCHEMA};
 use serde_json::Value;
 
 use super::Opened;
@@ -50,7 +47,7 @@ impl Verdicts {
             let together: Vec<usize> =
                 (first..runs.len()).filter(|run| is_left(&of_run, *run)).filter(has_same_hosts).collect();
             let inputs: Vec<&Input> = together.iter().map(|run| &runs[*run].input).collect();
-            let diagnosis = judge(&inputs, CONFIDENCE, opened.group_of_host(), Model::default())?;
+            let diagnosis = judge(&inputs, CONFIDENCE, opened.group_of_host())?;
             together.iter().for_each(|run| of_run[*run] = Some(documents.len()));
             documents.push(serde_json::to_value(document(&diagnosis, &inputs)).map_err(Failure::internal)?);
         }

@@ -9,6 +9,7 @@ use netmatrix::{
         program::{Program, ProgramError, Skeleton, SkeletonError},
     },
     store::{self, StoreError},
+    units::whole,
 };
 
 /// What is measured instead of pairs.
@@ -25,11 +26,11 @@ pub struct OperationArgs {
     program: Vec<String>,
 
     /// Numbers of processes of operations, for example 2,4,6,8 (default: powers of two, one number between, and all)
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = whole::<usize>(0..=u64::MAX))]
     procs: Vec<usize>,
 
     /// Processes of an operation per host (default: as few as can be, on all hosts)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0..=u64::MAX))]
     procs_per_host: Option<usize>,
 
     /// Numbers of chains of reduce_chains_*: a list, sqrt for the root of P - 1, or all
@@ -38,7 +39,7 @@ pub struct OperationArgs {
 
     /// Iterations of the loops of access_*, over all hosts
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16",
-          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+          value_parser = whole::<u32>(1..=1 << 20))]
     accesses: Vec<u32>,
 
     /// How long the samples of an operation at one length last at most, once there are 5 of them

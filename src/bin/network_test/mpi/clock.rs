@@ -3,7 +3,7 @@
 //! In `log2(ranks)` steps ranks that know common time teach others, twice as many in each step. A teacher answers in
 //! common time, so what is learned refers to the root directly, and the bounds of the teachers add up.
 
-use std::{thread, time::Duration};
+use std::{ops::Range, thread, time::Duration};
 
 use mpi::{topology::SimpleCommunicator, traits::CommunicatorCollectives};
 use netmatrix::{
@@ -33,7 +33,8 @@ const PERIOD: f64 = 10.0;
 /// This rank's clock.
 ///
 /// Within a length the ranks synchronise again between two rounds whose numbers the root has chosen, so that nobody has
-/// to be asked: whoever comes to a later round joins first. See [`Clock::keep_until`].
+/// to be asked: whoever comes to a later round joins first. See [`Clock::keep_until`]. How fast rounds pass is known from
+/// the parts of the length, at whose ends all meet: a rank that joins has often done its own rounds long before the others.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     model: ClockModel,
@@ -41,8 +42,12 @@ pub(super) struct Clock {
     first: usize,
     /// The round before which the ranks synchronise next.
     next: usize,
-    /// The root's: rounds and time at the last synchronisation.
-    last: (usize, f64),
+    /// The first round of the length, once there is one.
+    start: Option<usize>,
+    /// First round and time at the beginning of the part at hand.
+    part: (usize, f64),
+    /// Seconds that a round of the part before took, if there was one in this length.
+    round: Option<f64>,
 }
 
 impl Clock {
@@ -83,14 +88,24 @@ impl Clock {
 
     /// Synchronises for a length. Collective.
     pub(super) fn begin_length(&mut self, wire: &Wire, me: Rank, ranks: usize) -> Result<(), MpiError> {
-        // Every rank is in two rounds of so many, one after the other: soon enough to learn how fast they pass.
-        self.next = ranks;
-        self.last = (0, mpi::time());
+        // Until the first part begins there are no rounds.
+        (self.start, self.next, self.round) = (None, 0, None);
         self.synchronise(wire, me, ranks)?;
         self.first = self.model.syncs().len().saturating_sub(1);
         self.model.forget_before(self.first);
         self.first = self.model.syncs().len().saturating_sub(1);
         Ok(())
+    }
+
+    /// These rounds of the length come next, and all ranks begin with them together. Behind the first of such parts all
+    /// synchronise.
+    pub(super) fn begin_part(&mut self, rounds: &Range<usize>) {
+        let now = mpi::time();
+        match self.start {
+            None => (self.start, self.next) = (Some(rounds.start), rounds.end),
+            Some(_) => self.round = Some((now - self.part.1).max(1e-9) / (rounds.start - self.part.0).max(1) as f64),
+        }
+        self.part = (rounds.start, now);
     }
 
     /// Joins in all synchronisations that are due before round number `round`. Every rank calls this before each of its
@@ -99,14 +114,10 @@ impl Clock {
     pub(super) fn keep_until(&mut self, wire: &Wire, me: Rank, ranks: usize, round: usize) -> Result<(), MpiError> {
         while self.next <= round {
             if me == ROOT {
-                let now = mpi::time();
-                let (rounds, begin) = self.last;
-                let passed = (self.next - rounds).max(1) as f64;
-                let wanted = passed * PERIOD / (now - begin).max(1e-9);
+                let passed = (self.next - self.start.unwrap_or(0)).max(1);
+                let wanted = self.round.map_or(passed, |round| (PERIOD / round) as usize);
                 // The first rounds may have been quick ones.
-                let step = wanted.min(8.0 * (passed + ranks as f64)).max(1.0);
-                self.last = (self.next, now);
-                self.next += step as usize;
+                self.next += wanted.clamp(1, 8 * passed);
             }
             self.synchronise(wire, me, ranks)?;
         }

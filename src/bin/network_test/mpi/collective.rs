@@ -12,9 +12,9 @@ use std::{ops::Range, time::Instant};
 
 use netmatrix::{
     measure::{Cells, Shares, Stop, StopRequest, Stopping, WarmUp},
-    plan::{Mode, Plan, Timing},
-    record::{Cell, Phase, State},
-    stats::{Summary, median},
+    plan::{Circle, Mode, Optional, Plan, Timing},
+    record::{Cell, Extra, Phase, State},
+    stats::{Summary, median, quantile},
     units::{Bytes, Rank},
 };
 
@@ -94,8 +94,14 @@ pub(super) struct Ensemble {
     sorted: Vec<f64>,
     /// The root's, as they travel.
     travelling: Vec<u8>,
+    /// The ranks' places in barriers.
+    circle: Circle,
     /// Seconds of the exchange under way, `[source]`.
     arrivals: Arrivals,
+    /// What is kept besides the usual statistics.
+    optional: Vec<Optional>,
+    /// Seconds of the first exchange, warm-up included, for the sources of `times`.
+    first: Vec<f64>,
     /// Damaged payloads, `[source]`.
     damaged: Vec<u32>,
     shares: Shares,
@@ -126,7 +132,10 @@ impl Ensemble {
             skews: touched(room, 0.0)?,
             sorted: touched(room, 0.0)?,
             travelling: touched(8 * (room + 1), 0)?,
+            circle: Circle::drawn(config.seed, ranks),
             arrivals: Arrivals::new(ranks),
+            optional: config.optional.clone(),
+            first: vec![f64::NAN; sources],
             damaged: vec![0; ranks],
             shares: Shares::default(),
             request,
@@ -192,7 +201,12 @@ impl Ensemble {
 
     fn cell(&mut self, place: usize, precise: bool, clock_bound: Option<f64>) -> Cell {
         let samples = self.times[place].len() as u32;
+        if self.first[place].is_nan() {
+            self.first[place] = self.times[place].first().copied().unwrap_or(f64::NAN);
+        }
         let summary = Summary::of(&mut self.times[place]);
+        let times = &mut self.times[place];
+        let extra = Extra::of(&self.optional, |tau| quantile(times, tau), self.first[place]);
         let damaged = self.damaged[place];
         // Synchronised clocks bound what is left of the skew far more loosely than it is: only an impossible time is
         // flagged. The bound of a barrier is as large as the skew.
@@ -202,7 +216,7 @@ impl Ensemble {
             (0, true) => State::ClockBound,
             (0, false) => self.stopping.state(precise),
         };
-        Cell { damaged, clock_bound, ..Cell::measured(summary, samples, state) }
+        Cell { damaged, clock_bound, extra, ..Cell::measured(summary, samples, state) }
     }
 
     /// Leaves the samples in `self.times`; whether all of them are as precise as asked for, and how far off their start
@@ -285,13 +299,17 @@ impl Ensemble {
         let begin = mpi::time();
         let mut done = 0;
         let mut next = self.warmup.first();
+        self.first.fill(f64::NAN);
         while next > 0 {
             self.clear();
             self.exchanges(wire, clock, mode, root, length, 0..next, false)?;
+            for (first, times) in self.first.iter_mut().zip(&self.times).filter(|(first, _)| first.is_nan()) {
+                *first = times.first().copied().unwrap_or(f64::NAN);
+            }
             done += next;
             let mut number = (self.warmup.next(done, mpi::time() - begin) as u32).to_le_bytes();
             if self.warmup.has_time() {
-                wire.broadcast(&mut number, ROOT)?;
+                self.tree(wire).pass_on(&mut number, ROOT)?;
                 next = u32::from_le_bytes(number) as usize;
             } else {
                 next = 0;
@@ -304,6 +322,7 @@ impl Ensemble {
     /// Takes what the root was late off the samples from number `first` on, where clocks are synchronised. Returns how
     /// far off their start may be, in seconds. Collective.
     fn settle_start(&mut self, wire: &Wire, clock: &Clock, root: Rank, first: usize) -> Result<f64, MpiError> {
+        let tree = self.tree(wire);
         let late = &self.skews[first..];
         self.sorted.clone_from(&self.skews);
         let own = if self.on_clocks { clock.bound() } else { median(&mut self.sorted) };
@@ -311,7 +330,7 @@ impl Ensemble {
         for (bytes, number) in travelling.chunks_exact_mut(8).zip(std::iter::once(&own).chain(late)) {
             bytes.copy_from_slice(&number.to_le_bytes());
         }
-        wire.broadcast(travelling, root)?;
+        tree.pass_on(travelling, root)?;
         let mut numbers =
             travelling.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes")));
         let others = numbers.next().expect("the bound comes first");
@@ -336,9 +355,10 @@ impl Ensemble {
         numbers: Range<usize>,
         verify: bool,
     ) -> Result<(), MpiError> {
-        let Self { me, ranks, seed, damage, data, times, skews, arrivals, damaged, on_clocks, .. } = self;
+        let Self { me, ranks, seed, damage, data, times, skews, circle, arrivals, damaged, on_clocks, .. } = self;
         let (me, seed, ranks) = (*me, *seed, *ranks);
         let data = &mut data[..length];
+        let tree = Tree { wire, me, ranks };
         for number in numbers {
             wire.watch.at(number);
             let payload = |from| Payload { seed, from, to: ALL, length, exchange: number as u64 };
@@ -348,15 +368,19 @@ impl Ensemble {
             arrivals.clear(sources(root, ranks));
             mode.before(wire, length)?;
             let mut agreed = None;
+            circle.shuffle();
             match (mode.meeting(), root) {
-                (Meeting::Together, Some(root)) if *on_clocks => agreed = Some(common_start(wire, clock, me, root)?),
-                (Meeting::Together, _) => skews.push(two_barriers(wire)?),
-                (Meeting::Barrier, _) => wire.barrier()?,
+                (Meeting::Together, Some(root)) if *on_clocks => {
+                    agreed = Some(common_start(&tree, circle, clock, root)?)
+                }
+                (Meeting::Together, _) => skews.push(two_barriers(&tree, circle)?),
+                (Meeting::Barrier, _) => tree.meet(circle)?,
             }
             let mut message = Message { me, root, data: &mut *data, began: 0.0 };
             arrivals.begin(sources(root, ranks));
             mode.exchange(wire, &mut message, arrivals)?;
             arrivals.end();
+            wire.watch.stepped(1);
             if let Some(start) = agreed {
                 let late = message.began - start;
                 skews.push(late);
@@ -383,22 +407,22 @@ impl Ensemble {
 
 /// Two barriers, the second right behind the first, so that few are late; how long this rank was in the second one.
 /// Collective.
-pub(super) fn two_barriers(wire: &Wire) -> Result<f64, MpiError> {
-    wire.barrier()?;
+pub(super) fn two_barriers(tree: &Tree<'_>, circle: &Circle) -> Result<f64, MpiError> {
+    tree.meet(circle)?;
     let entered = mpi::time();
-    wire.barrier()?;
+    tree.meet(circle)?;
     Ok(mpi::time() - entered)
 }
 
 /// Waits for a moment that the root chooses; its reading on this rank's clock. Word of it takes less time than a
 /// barrier, which brings word from everybody to everybody; as much again for those who hear of it last. Collective.
-pub(super) fn common_start(wire: &Wire, clock: &Clock, me: Rank, root: Rank) -> Result<f64, MpiError> {
-    let barrier = two_barriers(wire)?;
+pub(super) fn common_start(tree: &Tree<'_>, circle: &Circle, clock: &Clock, root: Rank) -> Result<f64, MpiError> {
+    let barrier = two_barriers(tree, circle)?;
     let mut bytes = [0; 8];
-    if me == root {
+    if tree.me == root {
         bytes = clock.global(mpi::time() + 2.0 * barrier).to_le_bytes();
     }
-    wire.broadcast(&mut bytes, root)?;
+    tree.pass_on(&mut bytes, root)?;
     let start = clock.reading(f64::from_le_bytes(bytes));
     while mpi::time() < start {}
     Ok(start)

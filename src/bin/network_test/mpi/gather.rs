@@ -9,7 +9,7 @@ use mpi::{
 };
 use netmatrix::{
     measure::{Cells, Suspect, worst_of},
-    record::{Cell, Phase, State},
+    record::{Cell, Extra, Phase, State},
     stats::Summary,
     units::{Hosts, Rank},
 };
@@ -27,8 +27,8 @@ const LENGTH: Tag = 44;
 /// Lists of suspects.
 const SUSPECTS: Tag = 45;
 
-/// Bytes in which a cell travels: nine numbers.
-const WIDTH: usize = 9 * NUMBER;
+/// Bytes in which a cell travels: twelve numbers.
+const WIDTH: usize = 12 * NUMBER;
 const NUMBER: usize = size_of::<f64>();
 
 fn pack(cell: &Cell, bytes: &mut Vec<u8>) {
@@ -37,7 +37,8 @@ fn pack(cell: &Cell, bytes: &mut Vec<u8>) {
     let (samples, damaged) = (f64::from(cell.samples), f64::from(cell.damaged));
     let clock_bound = cell.clock_bound.unwrap_or(f64::NAN);
     let numbers = [min, average, median, max, deviation, samples, state, damaged, clock_bound];
-    numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+    let extra = cell.extra.numbers();
+    numbers.iter().chain(&extra).for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
 }
 
 fn number(bytes: &[u8], place: usize) -> f64 {
@@ -47,12 +48,13 @@ fn number(bytes: &[u8], place: usize) -> f64 {
 }
 
 fn unpack(bytes: &[u8]) -> Cell {
-    let [min, average, median, max, deviation, samples, state, damaged, clock_bound] =
+    let [min, average, median, max, deviation, samples, state, damaged, clock_bound, p90, p99, first] =
         std::array::from_fn(|place| number(bytes, place));
     let summary = Summary { min, average, median, max, deviation };
     let state = State::from_id(state as i8).expect("a rank of the same program packed this");
     let clock_bound = (!clock_bound.is_nan()).then_some(clock_bound);
-    Cell { summary, samples: samples as u32, state, damaged: damaged as u32, clock_bound }
+    let extra = Extra { p90, p99, first };
+    Cell { summary, samples: samples as u32, state, damaged: damaged as u32, clock_bound, extra }
 }
 
 /// The given lines of all ranks' cells: `block` becomes `[row][destination]` at the root, or `[line][source]` where most
@@ -230,7 +232,8 @@ mod tests {
     fn a_cell_survives_its_numbers() {
         let mut bytes = Vec::new();
         let cell = Cell::measured(Summary::of(&mut [1.0, 2.0, 4.0]), 3, State::Damaged);
-        let cell = Cell { damaged: 2, clock_bound: Some(1e-6), ..cell };
+        let extra = Extra { first: 4.0, ..Extra::NONE };
+        let cell = Cell { damaged: 2, clock_bound: Some(1e-6), extra, ..cell };
         pack(&cell, &mut bytes);
         assert_eq!((bytes.len(), unpack(&bytes)), (WIDTH, cell));
     }

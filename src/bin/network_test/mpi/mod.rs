@@ -51,7 +51,7 @@ use self::{
 };
 
 #[allow(unused_imports, reason = "only the library that a simulator loads has its main from there")]
-pub(crate) use self::ffi::export_main;
+pub(crate) use self::ffi::{export_clock, export_main};
 
 pub use self::gather::spread;
 
@@ -146,6 +146,8 @@ struct RunState {
     part: Range<usize>,
     /// Turns of the lengths before the current one, which number the handshakes.
     turns_before: usize,
+    /// How often a length was begun: one is measured again at the end.
+    begun: usize,
     /// Turns of the current length's schedule; repetitions of suspicious pairs are numbered after them.
     turns: usize,
 }
@@ -299,7 +301,8 @@ impl Fabric for MpiFabric<'_> {
         }
         self.wire.watch.rest();
         let plan = plan.clone();
-        self.run = Some(RunState { plan, traffic, clock, length_index: 0, part: 0..0, turns_before: 0, turns: 0 });
+        self.run =
+            Some(RunState { plan, traffic, clock, length_index: 0, part: 0..0, turns_before: 0, begun: 0, turns: 0 });
         Ok(())
     }
 
@@ -309,7 +312,8 @@ impl Fabric for MpiFabric<'_> {
         let run = self.run.as_mut().expect("prepare comes before begin_length");
         run.length_index = length_index;
         run.turns = plan.rounds(length_index).len();
-        run.turns_before = length_index * (run.turns + 2 * plan.retests());
+        run.turns_before = run.begun * (run.turns + 2 * plan.retests());
+        run.begun += 1;
         let senders = if plan.mode.is_collective() { plan.ranks() } else { 1 };
         self.wire.watch.length(plan.lengths()[length_index], slack(plan.lengths()[length_index], senders));
         if plan.timing() == Some(Timing::Clock) {
@@ -325,9 +329,17 @@ impl Fabric for MpiFabric<'_> {
         mpi::time()
     }
 
+    fn time_of_day(&self) -> f64 {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(f64::NAN, |since| since.as_secs_f64())
+    }
+
     fn begin_part(&mut self, rounds: Range<usize>) {
         self.skipped = None;
         if let Some(run) = &mut self.run {
+            if run.plan.timing() == Some(Timing::Clock) {
+                run.clock.begin_part(&rounds);
+            }
             run.part = rounds;
         }
     }
@@ -390,11 +402,23 @@ impl Fabric for MpiFabric<'_> {
     ) -> Result<(), FabricError> {
         // Nobody begins before the pairs of the call before are done.
         self.barrier()?;
+        if let Some(RunState { plan, traffic: Traffic::Pairs { sampler, .. }, .. }) = &mut self.run {
+            sampler.keep_samples(plan.retest_samples() > 0);
+        }
+        let turn = self.run.as_ref().map_or(0, |run| run.turns) + number;
         match pairs.iter().find(|pair| pair.other(self.me).is_some()) {
-            Some(pair) => self
-                .measure_pair(*pair, self.run.as_ref().map_or(0, |run| run.turns) + number, length, cells)
-                .map_err(|error| self.fatal(error)),
+            Some(pair) => {
+                let measured = self.measure_pair(*pair, turn, mpi::time(), length, cells);
+                measured.map_err(|error| self.fatal(error))
+            }
             None => Ok(()),
+        }
+    }
+
+    fn take_samples(&mut self) -> Vec<(Rank, Rank, Vec<f64>)> {
+        match &mut self.run {
+            Some(RunState { traffic: Traffic::Pairs { sampler, .. }, .. }) => sampler.take_samples(),
+            _ => Vec::new(),
         }
     }
 

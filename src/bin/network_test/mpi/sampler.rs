@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use netmatrix::{
     measure::{Cells, Shares, Stop, StopRequest, Stopping, WarmUp},
-    plan::{Mode, Pair, Plan, Side, Timing},
-    record::{Cell, Phase, State},
-    stats::Summary,
+    plan::{Mode, Optional, Pair, Plan, Side, Timing},
+    record::{Cell, Extra, Phase, State},
+    stats::{Summary, quantile},
     units::{Bytes, Rank},
 };
 
@@ -71,6 +71,14 @@ pub(super) struct Sampler {
     moments: Vec<Option<Moment>>,
     /// Smallest step of all ranks' clocks, in seconds.
     clock_step: f64,
+    /// What is kept besides the usual statistics.
+    optional: Vec<Optional>,
+    /// Seconds of the handshake with the other rank.
+    handshake: f64,
+    /// Seconds of the first exchange of the direction at hand.
+    first: Option<f64>,
+    /// Where samples are kept: of which cell, and the samples in the order in which they were taken.
+    kept: Option<Vec<(Rank, Rank, Vec<f64>)>>,
     /// Whether an exchange has failed.
     failed: bool,
     shares: Shares,
@@ -135,6 +143,10 @@ impl Sampler {
             stamps: touched(2 * 8 * (stamped + BEFORE_STAMPS), 0)?,
             moments: vec![None; if on_clocks { plan.ranks() } else { 0 }],
             clock_step,
+            optional: config.optional.clone(),
+            handshake: 0.0,
+            first: None,
+            kept: None,
             failed: false,
             shares: Shares::default(),
             request,
@@ -144,6 +156,21 @@ impl Sampler {
     /// Time spent since the beginning of the run on this rank's clock.
     pub(super) fn shares(&self) -> Shares {
         self.shares
+    }
+
+    /// What the handshake before the next pair took, in seconds.
+    pub(super) fn know_handshake(&mut self, seconds: f64) {
+        self.handshake = seconds;
+    }
+
+    /// Keeps the samples of the pair that comes next, until [`Sampler::take_samples`], or keeps none.
+    pub(super) fn keep_samples(&mut self, keep: bool) {
+        self.kept = keep.then(Vec::new);
+    }
+
+    /// The samples that were kept: source, destination, samples.
+    pub(super) fn take_samples(&mut self) -> Vec<(Rank, Rank, Vec<f64>)> {
+        self.kept.take().unwrap_or_default()
     }
 
     /// Whether an exchange has failed: messages may still be under way from and to the buffers.
@@ -182,11 +209,17 @@ impl Sampler {
             }
             // The answering side gets the same error, or will: the cell is the other's to mark.
             if role != Role::Answering {
+                let (source, destination) = match self.mode.timed_at() {
+                    Side::Source => (me, other),
+                    Side::Destination => (other, me),
+                };
+                // Statistics need them in ascending order.
+                let samples = self.kept.is_some().then(|| self.times.clone());
                 let cell = self.reduce(outcome);
-                match self.mode.timed_at() {
-                    Side::Source => cells.set(me, other, cell),
-                    Side::Destination => cells.set(other, me, cell),
+                if let (Some(kept), Some(samples), true) = (&mut self.kept, samples, cell.samples > 0) {
+                    kept.push((source, destination, samples));
                 }
+                cells.set(source, destination, cell);
             }
             if two && number == 0 {
                 wire.watch.enter(Phase::Exchange, Some(other));
@@ -226,7 +259,9 @@ impl Sampler {
         }
         let reducing = Instant::now();
         let samples = self.times.len() as u32;
+        let first = self.first.or(self.times.first().copied()).map_or(f64::NAN, |first| self.handshake + first);
         let summary = Summary::of(&mut self.times);
+        let extra = Extra::of(&self.optional, |tau| quantile(&mut self.times, tau), first);
         let state = match findings {
             Findings { damaged: 1.., .. } => State::Damaged,
             // The bound is at least the latency, so most short messages are below it: only what cannot be is flagged.
@@ -235,13 +270,14 @@ impl Sampler {
             Findings { precise, .. } => self.stopping.state(precise),
         };
         self.shares.reducing += reducing.elapsed();
-        Cell { summary, samples, state, damaged: findings.damaged, clock_bound: findings.clock_bound }
+        Cell { summary, samples, state, damaged: findings.damaged, clock_bound: findings.clock_bound, extra }
     }
 
     /// Carries out all exchanges of a direction. Where this rank measures, the samples are in `self.times` afterwards.
     /// The first direction warms the pair up, and tells what an empty exchange takes.
     fn direction(&mut self, way: &Way<'_>, exchange: &mut dyn Exchange, is_first: bool) -> Result<Findings, MpiError> {
         let begin = Instant::now();
+        self.first = None;
         self.warm_up(way, exchange, is_first)?;
         let warm = Instant::now();
         if is_first && let Some(mut rule) = self.baseline.take() {

@@ -4,7 +4,7 @@
 //! binomial tree, in which a rank receives from its children or its parent one after the other. MPI has all of this, but
 //! a rank that is stuck inside MPI cannot say for whom it waits; here the watchdog reads it.
 
-use netmatrix::{record::Phase, units::Rank};
+use netmatrix::{plan::Circle, record::Phase, units::Rank};
 
 use super::{
     ROOT,
@@ -15,6 +15,8 @@ use super::{
 const UP: Tag = 41;
 /// Down the tree.
 const DOWN: Tag = 42;
+/// Around, in a barrier.
+const AROUND: Tag = 43;
 
 /// Above a rank; the root has none.
 fn parent(me: Rank) -> Option<Rank> {
@@ -72,6 +74,39 @@ impl Tree<'_> {
             self.wire.send(bytes, child, DOWN)?;
         }
         self.wire.watch.rest();
+        Ok(())
+    }
+
+    /// The bytes of `root`, as many on all ranks, to all of them, in the midst of exchanges of all. The tree hangs from
+    /// `root`; a rank counts a step more than its parent while it waits. Collective.
+    pub(super) fn pass_on(&self, bytes: &mut [u8], root: Rank) -> Result<(), MpiError> {
+        let place = (self.me + self.ranks - root) % self.ranks;
+        let at = |place: Rank| (place + root) % self.ranks;
+        let above = u64::from(place.count_ones());
+        self.wire.watch.stepped(above);
+        if let Some(parent) = parent(place) {
+            self.wire.watch.step(at(parent));
+            self.wire.receive(bytes, at(parent), DOWN)?;
+        }
+        children(place, self.ranks).rev().try_for_each(|(child, _)| self.wire.send(bytes, at(child), DOWN))?;
+        self.wire.watch.stepped(u64::from(usize::BITS) - above);
+        Ok(())
+    }
+
+    /// Returns when all have come here, at nearly the same time: in each step every rank hears from the rank that is twice
+    /// as far away in the circle as in the step before (Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988).
+    /// For the midst of exchanges of all. Collective.
+    pub(super) fn meet(&self, circle: &Circle) -> Result<(), MpiError> {
+        let place = circle.place_of(self.me);
+        let mut distance = 1;
+        while distance < self.ranks {
+            let (to, from) = ((place + distance) % self.ranks, (place + self.ranks - distance) % self.ranks);
+            let (to, from) = (circle.at(to), circle.at(from));
+            self.wire.watch.step(from);
+            self.wire.shift(&[], to, &mut [], from, AROUND)?;
+            self.wire.watch.stepped(1);
+            distance *= 2;
+        }
         Ok(())
     }
 

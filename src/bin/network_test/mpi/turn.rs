@@ -85,7 +85,7 @@ impl MpiFabric<'_> {
                 return Ok(());
             }
             if self.is_called(pair.leader)? {
-                self.measure_pair(pair, round.index(), length, cells)
+                self.measure_pair(pair, round.index(), mpi::time(), length, cells)
             } else {
                 self.skip_from(round.index());
                 Ok(())
@@ -161,6 +161,7 @@ impl MpiFabric<'_> {
         cells: &mut Cells,
     ) -> Result<(), MpiError> {
         let word = [Stop::code(self.stopped)];
+        let begun = mpi::time();
         for other in ring.iter().chain([&pair.partner]) {
             self.wire.watch.enter_bounded(Phase::Handshake, Some(*other));
             self.wire.send(&word, *other, GO)?;
@@ -172,7 +173,7 @@ impl MpiFabric<'_> {
         match self.invite(ring, self.ready(turn), self.limit(turn))? {
             Met::Go => {
                 wait_until_noisy(&self.wire, ring)?;
-                self.measure_pair(pair, turn, length, cells)?;
+                self.measure_pair(pair, turn, begun, length, cells)?;
                 hush(&self.wire, ring)
             }
             met => {
@@ -187,7 +188,7 @@ impl MpiFabric<'_> {
     pub(super) fn meet(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), MpiError> {
         let Some(pair) = round.pair_of(self.me) else { return Ok(()) };
         self.take_host(round)?;
-        self.measure_pair(pair, round.index(), length, cells)?;
+        self.measure_pair(pair, round.index(), mpi::time(), length, cells)?;
         self.pass_host_on(pair, round)
     }
 
@@ -277,12 +278,13 @@ impl MpiFabric<'_> {
         self.avoided.pair(&run.plan.hosts, run.plan.mode, (pair.leader, pair.partner), length)
     }
 
-    /// Shakes hands and measures both directions. The number of the turn is the same on both sides. An error means that
-    /// the handshake itself broke down.
+    /// Shakes hands and measures both directions. The number of the turn is the same on both sides; this rank has `begun` to
+    /// call for the other one at this moment of its clock. An error means that the handshake itself broke down.
     pub(super) fn measure_pair(
         &mut self,
         pair: Pair,
         turn: usize,
+        begun: f64,
         length: Bytes,
         cells: &mut Cells,
     ) -> Result<(), MpiError> {
@@ -300,6 +302,7 @@ impl MpiFabric<'_> {
         let run = self.run.as_mut().expect("prepare comes before run");
         let stop = match &mut run.traffic {
             Traffic::Pairs { exchange, sampler, .. } if met == Met::Go => {
+                sampler.know_handshake(mpi::time() - begun);
                 sampler.both_directions(&self.wire, &run.clock, exchange.as_mut(), pair, self.me, length, cells)
             }
             _ => {

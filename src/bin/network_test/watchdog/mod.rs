@@ -31,7 +31,6 @@ use std::{
 use netmatrix::{
     exit,
     measure::StopRequest,
-    plan::operation::Algorithm,
     record::{Phase, Wait, WaitOutcome},
     store::{self, append_stuck, read_stuck, stuck_line},
     units::{Hosts, Rank},
@@ -278,15 +277,17 @@ impl Shared {
             waits_for: named(&others),
             silent: named(silent),
             mode: noted.mode,
+            operation: noted.operation,
             length: noted.length,
             round: noted.round,
             sample: noted.sample,
+            step: noted.step,
             seconds: waited.as_secs_f64(),
             outcome,
         };
         let path = store::stuck_path(&known.prefix);
         drop(known);
-        print(&sentence(&wait, noted.operation));
+        print(&sentence(&wait));
         if let Err(error) = append_stuck(&path, &stuck_line(&wait)) {
             print(&format!("network_test: rank {}: cannot write `{}`: {error}\n", wait.rank, path.display()));
         }
@@ -310,14 +311,14 @@ fn now() -> String {
 }
 
 /// A wait as people read it.
-fn sentence(wait: &Wait, operation: Option<Algorithm>) -> String {
+fn sentence(wait: &Wait) -> String {
     let ranks = |ranks: &[(Rank, String)]| {
         let words: Vec<_> = ranks.iter().map(|(rank, host)| format!("rank {rank} on {host}")).collect();
         words.join(", ")
     };
     let mut where_it_was = vec![wait.phase.name().to_owned()];
     where_it_was.extend(wait.mode.map(|mode| mode.to_string()));
-    where_it_was.extend(operation.map(|algorithm| algorithm.name().to_owned()));
+    where_it_was.extend(wait.operation.map(|algorithm| algorithm.name().to_owned()));
     where_it_was.extend(wait.length.map(|length| format!("{} bytes", length.0)));
     where_it_was.extend(wait.round.map(|round| format!("round {round}")));
     where_it_was.extend(wait.sample.map(|sample| format!("behind {sample} exchanges")));

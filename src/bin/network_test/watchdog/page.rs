@@ -49,6 +49,9 @@ struct Page {
     length: AtomicU64,
     round: AtomicU64,
     sample: AtomicU64,
+    /// Steps that all ranks take together, and are behind the rank; `step`: the same while it is in one or behind one.
+    steps: AtomicU64,
+    step: AtomicU64,
     /// What a message of this length may take besides, milliseconds.
     slack: AtomicU64,
     /// What has come in the exchange of many that is under way.
@@ -57,12 +60,16 @@ struct Page {
 
 /// The two ends of a page.
 #[derive(Clone, Debug)]
-pub struct Watch(Arc<Page>);
+pub struct Watch {
+    page: Arc<Page>,
+    /// Ranks by the numbers that this end knows them by; `None`: the same.
+    names: Option<Arc<[Rank]>>,
+}
 
 impl Default for Watch {
     fn default() -> Self {
         let none = || AtomicU64::new(NONE);
-        Self(Arc::new(Page {
+        let page = Page {
             moves: AtomicU64::new(0),
             phase: AtomicU8::new(0),
             kind: AtomicU8::new(0),
@@ -72,9 +79,12 @@ impl Default for Watch {
             length: none(),
             round: none(),
             sample: none(),
+            steps: AtomicU64::new(0),
+            step: none(),
             slack: AtomicU64::new(0),
             arrivals: Mutex::new(None),
-        }))
+        };
+        Self { page: Arc::new(page), names: None }
     }
 }
 
@@ -97,11 +107,27 @@ pub struct Noted {
     pub round: Option<usize>,
     /// Behind how many exchanges.
     pub sample: Option<u64>,
+    /// How many steps that all ranks take together it has behind it, where it is among them.
+    pub step: Option<u64>,
     /// What a message of this length may take besides.
     pub slack: Duration,
 }
 
+/// A phase on the page.
+fn mark(phase: Phase) -> u8 {
+    Phase::ALL.iter().position(|known| *known == phase).map_or(0, |place| place as u8 + 1)
+}
+
 impl Watch {
+    /// The same page for a communicator of these ranks alone, in its order.
+    pub fn among(&self, members: &[Rank]) -> Self {
+        Self { page: Arc::clone(&self.page), names: Some(members.into()) }
+    }
+
+    fn name(&self, other: Rank) -> u64 {
+        self.names.as_ref().and_then(|names| names.get(other).copied()).unwrap_or(other) as u64
+    }
+
     /// The rank is about to wait for the very ranks that it names.
     pub fn enter(&self, phase: Phase, other: Option<Rank>) {
         self.note(phase, Kind::Direct, other);
@@ -118,68 +144,89 @@ impl Watch {
     }
 
     fn note(&self, phase: Phase, kind: Kind, other: Option<Rank>) {
-        let page = &*self.0;
-        let place = Phase::ALL.iter().position(|known| *known == phase).unwrap_or(0);
+        let page = &*self.page;
         page.kind.store(kind as u8, Relaxed);
-        page.other.store(other.map_or(NONE, |rank| rank as u64), Relaxed);
+        page.other.store(other.map_or(NONE, |rank| self.name(rank)), Relaxed);
         page.sample.store(NONE, Relaxed);
-        page.phase.store(place as u8 + 1, Relaxed);
+        // All have the same steps behind them when they agree.
+        let steps = Some(page.steps.load(Relaxed)).filter(|steps| phase == Phase::Agreement && *steps > 0);
+        page.step.store(steps.unwrap_or(NONE), Relaxed);
+        page.phase.store(mark(phase), Relaxed);
         self.moved();
     }
 
     /// The rank has finished `samples` exchanges of its pair.
     pub fn at(&self, samples: usize) {
-        self.0.sample.store(samples as u64, Relaxed);
+        self.page.sample.store(samples as u64, Relaxed);
+        self.moved();
+    }
+
+    /// The rank is about to wait for the message of `other` in a step that all ranks take together.
+    pub fn step(&self, other: Rank) {
+        self.page.other.store(self.name(other), Relaxed);
+        self.page.step.store(self.page.steps.load(Relaxed), Relaxed);
+        self.page.phase.store(mark(Phase::Barrier), Relaxed);
+        self.moved();
+    }
+
+    /// So many more steps that all ranks take together are behind the rank, and it is about to take another.
+    pub fn stepped(&self, steps: u64) {
+        let steps = self.page.steps.load(Relaxed) + steps;
+        self.page.steps.store(steps, Relaxed);
+        self.page.step.store(steps, Relaxed);
+        self.page.phase.store(mark(Phase::Collective), Relaxed);
         self.moved();
     }
 
     /// Exchanges of many note here what has come; `None`: no more.
     pub fn arrivals(&self, arrivals: Option<Arrivals>) {
-        *self.0.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = arrivals;
+        *self.page.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = arrivals;
     }
 
     /// Something has been done.
     pub fn moved(&self) {
         // Only one thread writes: no locked instruction is needed.
-        self.0.moves.store(self.0.moves.load(Relaxed).wrapping_add(1), Relaxed);
+        self.page.moves.store(self.page.moves.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// The rank waits for nobody.
     pub fn rest(&self) {
-        self.0.phase.store(0, Relaxed);
+        self.page.phase.store(0, Relaxed);
         self.moved();
     }
 
     /// An operation begins, or has ended.
     pub fn operation(&self, algorithm: Option<Algorithm>) {
         let place = algorithm.and_then(|algorithm| Algorithm::all().position(|known| known == algorithm));
-        self.0.operation.store(place.map_or(0, |place| place as u8 + 1), Relaxed);
+        self.page.operation.store(place.map_or(0, |place| place as u8 + 1), Relaxed);
+        // Not all ranks have a part in all operations.
+        self.page.steps.store(0, Relaxed);
     }
 
     /// A run of `mode` begins, or has ended.
     pub fn mode(&self, mode: Option<Mode>) {
         let place = mode.and_then(|mode| Mode::all().position(|known| known == mode));
-        self.0.mode.store(place.map_or(0, |place| place as u8 + 1), Relaxed);
-        self.0.length.store(NONE, Relaxed);
-        self.0.round.store(NONE, Relaxed);
+        self.page.mode.store(place.map_or(0, |place| place as u8 + 1), Relaxed);
+        self.page.length.store(NONE, Relaxed);
+        self.page.round.store(NONE, Relaxed);
         self.moved();
     }
 
     /// Messages have this length from now on, and an exchange of them may take `slack` besides.
     pub fn length(&self, length: Bytes, slack: Duration) {
-        self.0.length.store(length.0, Relaxed);
-        self.0.slack.store(slack.as_millis() as u64, Relaxed);
-        self.0.round.store(NONE, Relaxed);
+        self.page.length.store(length.0, Relaxed);
+        self.page.slack.store(slack.as_millis() as u64, Relaxed);
+        self.page.round.store(NONE, Relaxed);
     }
 
     /// The round of this number begins.
     pub fn round(&self, round: usize) {
-        self.0.round.store(round as u64, Relaxed);
+        self.page.round.store(round as u64, Relaxed);
     }
 
     /// What is noted now.
     pub fn noted(&self) -> Noted {
-        let page = &*self.0;
+        let page = &*self.page;
         let number = |number: &AtomicU64| Some(number.load(Relaxed)).filter(|number| *number != NONE);
         let kind = match page.kind.load(Relaxed) {
             kind if kind == Kind::Direct as u8 => Kind::Direct,
@@ -204,6 +251,7 @@ impl Watch {
             length: number(&page.length).map(Bytes),
             round: number(&page.round).map(|round| round as usize),
             sample: number(&page.sample),
+            step: number(&page.step),
             slack: Duration::from_millis(page.slack.load(Relaxed)),
         }
     }
@@ -237,7 +285,18 @@ mod tests {
         watch.enter(Phase::Collective, None);
         assert!(watch.noted().others.is_empty());
         arrivals.begin(2..4);
-        assert_eq!(watch.noted().others, [2, 3]);
+        assert_eq!((watch.noted().others, watch.noted().step), (vec![2, 3], None));
+        watch.at(7);
+        watch.stepped(1);
+        assert_eq!((watch.noted().others, watch.noted().step), (vec![2, 3], Some(1)));
+        watch.step(1);
+        let noted = watch.noted();
+        assert_eq!((noted.wait, noted.others.clone()), (Some((Phase::Barrier, Kind::Direct)), vec![1]));
+        assert_eq!((noted.step, noted.sample), (Some(1), Some(7)));
+        watch.among(&[4, 9]).step(1);
+        assert_eq!(watch.noted().others, [9]);
+        watch.queue(Phase::Agreement, Some(0));
+        assert_eq!(watch.noted().step, Some(1));
         watch.rest();
         assert_eq!(watch.noted().wait, None);
     }

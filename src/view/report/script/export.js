@@ -91,6 +91,8 @@ const pictures = {
   },
 };
 
+// Spreadsheets would run a name such as =x as a formula: an apostrophe before it says that it is text, as in `convert`.
+const harmless = (text) => (/^['=+\-@\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text);
 const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 const unitSuffix = (name) => (run().statistic(name)?.unit === "s" ? "_seconds" : "");
 const columnName = () => (baseRun() ? "ratio" : `${view.statistic}${unitSuffix(view.statistic)}`);
@@ -102,7 +104,7 @@ const cellsTable = (pieces) => [`length,source,destination,source_host,destinati
 function cellLine(length, from, to, code) {
   if (code === EMPTY) return "";
   const value = code === LOST ? "" : valueOf(code).toPrecision(6);
-  return `${[length, from.ranks.join(" "), to.ranks.join(" "), quoted(from.label), quoted(to.label), value].join(",")}\n`;
+  return `${[length, from.ranks.join(" "), to.ranks.join(" "), quoted(harmless(from.label)), quoted(harmless(to.label)), value].join(",")}\n`;
 }
 
 const tables = {

@@ -29,6 +29,7 @@ use super::{
     TrafficError,
     buffer::Buffer,
     ffi::{MpiError, Window, Wire},
+    tree::Tree,
 };
 
 pub use tour::{Keeper, Tour, TourEnd, TourEvent};
@@ -53,6 +54,11 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
+    /// All processes, for what they do together between measurements.
+    fn tree(&self) -> Tree<'_> {
+        Tree { wire: self.wire, me: self.me, ranks: self.procs }
+    }
+
     /// Place of this process, and the processes there.
     fn place(&self) -> (usize, &[usize]) {
         let place = self.places.iter().position(|ranks| ranks.contains(&self.me)).unwrap_or(0);

@@ -11,7 +11,10 @@ use mpi::{
 };
 use netmatrix::{
     measure::{Stopping, WarmUp},
-    plan::operation::{FEWEST_SAMPLES, OperationPlan},
+    plan::{
+        Circle,
+        operation::{FEWEST_SAMPLES, OperationPlan},
+    },
     record::operations::Measured,
     stats::{Summary, median},
 };
@@ -33,6 +36,9 @@ pub(super) struct Sampler {
     warmup: WarmUp,
     stopping: Stopping,
     on_clocks: bool,
+    seed: u64,
+    /// Of the processes of the cell.
+    circle: Circle,
     /// Whether every result of this process counts as wrong, for tests.
     damage: bool,
     /// Seconds, `[sample]`.
@@ -59,6 +65,8 @@ impl Sampler {
             warmup: WarmUp::of(&plan.config),
             stopping: Stopping::of(&plan.config),
             on_clocks: plan.on_clocks(),
+            seed: plan.config.seed,
+            circle: Circle::default(),
             damage,
             times: Vec::new(),
             wrong: Vec::new(),
@@ -78,6 +86,7 @@ impl Sampler {
         clock: &Clock,
         carried: &mut dyn Carried,
     ) -> Result<Sampled, MpiError> {
+        self.circle = Circle::drawn(self.seed, stage.procs);
         self.warm_up(stage, clock, carried)?;
         let begin = mpi::time();
         let mut batch = FEWEST_SAMPLES.min(self.iterations);
@@ -113,7 +122,7 @@ impl Sampler {
             }
         };
         let mut bytes = (next as u64).to_le_bytes();
-        stage.wire.broadcast(&mut bytes, 0)?;
+        stage.tree().pass_on(&mut bytes, 0)?;
         Ok(u64::from_le_bytes(bytes) as usize)
     }
 
@@ -129,7 +138,7 @@ impl Sampler {
             let mut bytes = (self.warmup.next(done, mpi::time() - begin) as u32).to_le_bytes();
             next = 0;
             if self.warmup.has_time() {
-                stage.wire.broadcast(&mut bytes, 0)?;
+                stage.tree().pass_on(&mut bytes, 0)?;
                 next = u32::from_le_bytes(bytes) as usize;
             }
         }
@@ -157,19 +166,21 @@ impl Sampler {
         for _ in 0..count {
             stage.wire.watch.at(self.times.len());
             carried.before(stage)?;
+            self.circle.shuffle();
             let (start, end) = if self.on_clocks {
-                let start = common_start(stage.wire, clock, stage.me, 0)?;
+                let start = common_start(&stage.tree(), &self.circle, clock, 0)?;
                 let began = mpi::time();
                 carried.carry_out(stage)?;
                 let end = mpi::time();
                 self.skews.push(began - start);
                 (start, end)
             } else {
-                self.skews.push(two_barriers(stage.wire)?);
+                self.skews.push(two_barriers(&stage.tree(), &self.circle)?);
                 let start = mpi::time();
                 carried.carry_out(stage)?;
                 (start, mpi::time())
             };
+            stage.wire.watch.stepped(1);
             self.times.push(end - start);
             let right = carried.is_right(stage) && !self.damage;
             self.wrong.push(if right { 0.0 } else { 1.0 });

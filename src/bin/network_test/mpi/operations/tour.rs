@@ -108,7 +108,7 @@ impl<'w> Tour<'w> {
             let comm = world.split_by_color_with_key(color, place.unwrap_or(0) as i32);
             groups.push(match (place, comm) {
                 (Some(me), Some(comm)) => {
-                    let wire = Wire::over(&comm, watch.clone()).map_err(error)?;
+                    let wire = Wire::over(&comm, watch.among(members)).map_err(error)?;
                     Some(Group { comm, wire, me, places: places(&plan.hosts, members), clock: Clock::default() })
                 }
                 _ => None,

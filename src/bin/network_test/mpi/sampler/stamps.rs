@@ -30,6 +30,7 @@ impl Sampler {
             let Some(&(mut cell)) = cells.get(other, me) else { continue };
             let moved = |rank: Rank, (at, offset): (f64, f64)| clocks[rank].offset(at) - offset;
             let later = moved(other, others) - moved(me, own);
+            [&mut cell.extra.p90, &mut cell.extra.p99].into_iter().for_each(|time| *time += later);
             let Summary { min, average, median, max, .. } = &mut cell.summary;
             [min, average, median, max].into_iter().for_each(|time| *time += later);
             cell.clock_bound = Some(clocks[me].bound(own.0) + clocks[other].bound(others.0));

@@ -44,6 +44,7 @@ impl Sampler {
         let mut next = self.warmup.first();
         while next > 0 {
             self.exchanges(way, exchange, way.length, next)?;
+            self.first = self.first.or(self.times.first().copied());
             done += next;
             if !is_first || !self.warmup.has_time() {
                 break;

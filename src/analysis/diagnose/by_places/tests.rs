@@ -1,0 +1,189 @@
+//! What a run with a fault of one kind comes to: a matrix in, findings out.
+
+use super::*;
+use crate::{
+    analysis::{
+        diagnose::{Diagnosis, Options, diagnose},
+        drawn::{generator, normal},
+    },
+    plan::{Config, Plan, Sweep},
+    record::{Cell, Header, MemoryRun, Provenance, Retest, Sink, State, Statistic},
+    stats::Summary,
+    units::Bytes,
+};
+
+const LENGTHS: [u64; 5] = [0, 64, 4096, 1 << 18, 1 << 20];
+
+/// One microsecond between hosts of a leaf of eight, half of one more to others; 12.5 GB/s, of which a pair gets what
+/// the slowest of `slower` leaves it; `more` seconds; noise of half a percent.
+fn measured(
+    (hosts, schedule): (usize, Schedule),
+    more: impl Fn(u64, usize, usize) -> f64,
+    slower: impl Fn(usize, usize) -> f64,
+) -> MemoryRun {
+    let mut rng = generator(hosts as u64);
+    let sweep = Sweep::list(&LENGTHS.map(Bytes)).unwrap();
+    let names = Hosts::new((0..hosts).map(|host| format!("n{host:02}")));
+    let config = Config { modes: vec![Mode::OneToOne], sweep, schedule, ..Config::default() };
+    let plan = Plan::all(&config, &names).unwrap().remove(0);
+    let mut run = MemoryRun::with_statistics(Header::of(&plan, Provenance::default()), vec![Statistic::Median]);
+    let own: Vec<f64> = (0..hosts).map(|_| 5e-9 * normal(&mut rng)).collect();
+    for length in LENGTHS {
+        let mut cell = |from: usize, to: usize| {
+            let far = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
+            let latency = 1e-6 + far + own[from] + own[to] + more(length, from, to);
+            let time = (latency + length as f64 / 12.5e9 * slower(from, to)) * (1.0 + 0.005 * normal(&mut rng));
+            let summary = Summary { min: time, average: time, median: time, max: time, deviation: 0.0 };
+            Cell::measured(summary, 10, State::Measured)
+        };
+        let pairs = (0..hosts * hosts).map(|pair| (pair / hosts, pair % hosts));
+        let cells = pairs.map(|(from, to)| if from == to { Cell::zero() } else { cell(from, to) }).collect();
+        run.push(Bytes(length), cells);
+    }
+    run
+}
+
+fn judged(run: &MemoryRun) -> Diagnosis {
+    diagnose(&[run], &Options { confidence: 0.99, groups: None }).unwrap()
+}
+
+/// The same where hosts are `late`, measured pair after pair.
+fn diagnosed(hosts: usize, late: impl Fn(usize) -> f64, slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
+    judged(&measured((hosts, Schedule::Isolated), |_, from, to| late(from) + late(to), slower))
+}
+
+/// Kind, hosts, direction and symptom of what is found.
+fn found(diagnosis: &Diagnosis) -> Vec<String> {
+    let words = |found: &Finding| {
+        format!("{} {} {} {}", found.kind.name(), found.hosts.join(","), found.direction.name(), found.symptom.name())
+    };
+    let mut all: Vec<String> = diagnosis.findings.iter().map(words).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn slow_cards_on_one_switch_are_named_and_not_a_group() {
+    let card = |host: usize| if [1, 4, 6].contains(&host) { 2.0 } else { 1.0 };
+    let named = found(&diagnosed(8 * 2, |_| 0.0, |from, to| f64::max(card(from), card(to))));
+    assert_eq!(named, ["node n01 both bandwidth", "node n04 both bandwidth", "node n06 both bandwidth"]);
+}
+
+#[test]
+fn most_hosts_of_a_leaf_are_hosts_and_its_way_is_a_group() {
+    let card = |host: usize| if (8..13).contains(&host) { 2.0 } else { 1.0 };
+    let named = found(&diagnosed(24, |_| 0.0, |from, to| f64::max(card(from), card(to))));
+    assert_eq!(named.len(), 5, "{named:?}");
+    assert!(named.iter().all(|words| words.starts_with("node")), "{named:?}");
+    let way = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 2.0 } else { 1.0 };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&diagnosed(32, |_| 0.0, way)), [format!("group {} both bandwidth", members.join(","))]);
+}
+
+#[test]
+fn a_third_of_the_hosts_with_a_slow_way_out_are_a_leaf_and_no_kind() {
+    let way = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 2.0 } else { 1.0 };
+    let diagnosis = diagnosed(24, |_| 0.0, way);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&diagnosis), [format!("group {} both bandwidth", members.join(","))]);
+    assert!(diagnosis.remarks.is_empty(), "{:?}", diagnosis.remarks);
+}
+
+#[test]
+fn one_cable_of_four_under_static_routes_is_some_routes_of_its_leaf() {
+    // Outward: the destination chooses the cable.
+    let way = |from: usize, to: usize| if from / 8 == 1 && to / 8 != 1 && to % 4 == 2 { 3.0 } else { 1.0 };
+    let diagnosis = diagnosed(32, |_| 0.0, way);
+    let named = found(&diagnosis);
+    assert_eq!(named.len(), 1, "{named:?} {:?}", diagnosis.remarks);
+    assert!(named[0].starts_with("routes n08,") && named[0].ends_with("send bandwidth"), "{named:?}");
+}
+
+/// Measures pairs of the longest messages again, alone and among others, with so many times the times.
+fn measured_again(mut run: MemoryRun, pairs: &[(usize, usize)], (second, alone): (f64, f64)) -> Diagnosis {
+    let index = LENGTHS.len() - 1;
+    let times = run.matrix(Statistic::Median, index).unwrap();
+    let retest = |&(source, destination): &(usize, usize)| {
+        let first = times[(source, destination)];
+        Retest { source, destination, first, second: second * first, alone: alone * first }
+    };
+    run.write_retests(index, &pairs.iter().map(retest).collect::<Vec<_>>()).unwrap();
+    judged(&run)
+}
+
+#[test]
+fn routes_that_are_slow_alone_are_at_fault_however_much_slower_they_are_among_others() {
+    let way = |from: usize, to: usize| if from / 8 == 1 && to / 8 != 1 && to % 4 == 2 { 6.0 } else { 1.0 };
+    let pairs = [(8, 2), (9, 18), (12, 26), (15, 30)];
+    let again = |alone: f64| {
+        let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+        measured_again(run, &pairs, (0.9, alone / 6.0))
+    };
+    let at_fault = again(2.0);
+    assert_eq!(at_fault.findings[0].retest, Some(RetestVerdict::Confirmed));
+    assert_eq!((found(&at_fault).len(), at_fault.findings[0].kind), (1, Kind::Routes));
+    let loaded = again(1.0);
+    assert!(loaded.findings.is_empty() && !loaded.remarks.is_empty(), "{:?}", found(&loaded));
+}
+
+#[test]
+fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
+    let card = |host: usize| if host == 5 { 2.0 } else { 1.0 };
+    let run = measured((16, Schedule::Isolated), |_, _, _| 0.0, |from, to| f64::max(card(from), card(to)));
+    let passed = measured_again(run, &[(5, 1), (9, 5)], (1.0, 0.5));
+    assert_eq!(found(&passed), ["node n05 both bandwidth"]);
+    assert_ne!(passed.findings[0].retest, Some(RetestVerdict::Contention));
+}
+
+#[test]
+fn a_host_that_is_slow_at_a_single_length_is_named_with_it() {
+    // It asks first from 1 KiB on, all others only from 256 KiB on.
+    let more = |length: u64, from: usize, _: usize| if from == 6 && length == 4096 { 3e-6 } else { 0.0 };
+    let diagnosis = judged(&measured((32, Schedule::Isolated), more, |_, _| 1.0));
+    assert_eq!(found(&diagnosis), ["node n06 send latency"]);
+    assert_eq!(diagnosis.findings[0].lengths, (Bytes(4096), Bytes(4096)));
+}
+
+#[test]
+fn what_is_slow_out_of_a_leaf_alone_is_none_of_its_hosts() {
+    // Too little for the way to be worth a word.
+    let way = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 1.045 } else { 1.0 };
+    assert_eq!(found(&diagnosed(32, |_| 0.0, way)), Vec::<String>::new());
+}
+
+#[test]
+fn links_of_several_hosts_of_one_leaf_are_some_of_its_routes() {
+    let names: Vec<String> = (0..32).map(|host| format!("n{host:02}")).collect();
+    let leaf: Vec<usize> = (0..32).map(|host| host / 4).collect();
+    let slow = diagnosed(16, |host| if host == 3 { 0.5e-6 } else { 0.0 }, |_, _| 1.0).findings.remove(0);
+    let links = |ends: &[(usize, usize)]| -> Vec<Finding> {
+        let one = |(from, to): &(usize, usize)| Finding {
+            kind: Kind::Link,
+            hosts: vec![names[*from].clone(), names[*to].clone()],
+            direction: Direction::Send,
+            ..slow.clone()
+        };
+        let mut findings = ends.iter().map(one).collect();
+        join_links(&names, &leaf, &mut findings);
+        findings
+    };
+    let [routes] = &links(&[(4, 0), (5, 9), (6, 15), (5, 1)])[..] else { panic!("one finding") };
+    assert_eq!((routes.kind, routes.direction, &routes.hosts[..]), (Kind::Routes, Direction::Send, &names[4..8]));
+    assert_eq!(routes.share, Some(4.0 / 112.0));
+    let [inward] = &links(&[(0, 4), (9, 5), (15, 6), (20, 6)])[..] else { panic!("one finding") };
+    assert_eq!((inward.kind, inward.direction), (Kind::Routes, Direction::Receive));
+    // Of different leaves, or two that may meet by chance, or of one host: what they are.
+    for apart in [&[(0, 4), (5, 9), (10, 15)][..], &[(4, 0), (5, 9)], &[(4, 0), (4, 9), (4, 15)]] {
+        assert!(links(apart).iter().all(|found| found.kind == Kind::Link), "{apart:?}");
+    }
+}
+
+#[test]
+fn late_hosts_are_named_and_kinds_of_hosts_are_a_remark() {
+    let named = found(&diagnosed(16, |host| if host == 3 { 0.5e-6 } else { 0.0 }, |_, _| 1.0));
+    assert_eq!(named, ["node n03 both latency"]);
+    let diagnosis = diagnosed(24, |host| if host % 2 == 1 { 0.4e-6 } else { 0.0 }, |_, _| 1.0);
+    assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
+    let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    assert_eq!(hosts.len(), 12);
+}

@@ -1,0 +1,222 @@
+//! Cables between neighbours on a torus: all pairs are slow whose route takes one, and no host is.
+//!
+//! In: a [`View`], and how many hops hosts are apart. Out: [`Suspect`]s. Which shortest route a pair takes is not known, for
+//! axes may be gone along in any order. But the route between neighbours is their cable, and no other pair crosses it but
+//! those that it brings nearer: `hops(i, u) + 1 + hops(v, j) = hops(i, j)`. So a cable is slow where its own pair is, and
+//! where of the pairs that may cross it more are slow than of others with the same ends.
+
+use super::{
+    Budget, Place, Suspect, View,
+    distance::Distances,
+    fit::{Fit, centre},
+    spread::tail,
+};
+use crate::analysis::diagnose::{Direction, Kind};
+
+/// Pairs that may cross a cable and those that cannot, each with how many of them are slow.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    may: f64,
+    slow: f64,
+    others: f64,
+    slow_others: f64,
+}
+
+impl Counts {
+    /// Logarithm of the likelihood ratio of more being slow of those that may cross, against the rate of the others.
+    fn gain(self) -> f64 {
+        // Half a pair more: a rate that was never seen is not known to be zero (Jeffreys).
+        let (share, usual) = (self.slow / self.may.max(1.0), (self.slow_others + 0.5) / (self.others + 1.0));
+        if self.slow == 0.0 || share <= usual {
+            return 0.0;
+        }
+        let fast = self.may - self.slow;
+        self.slow * (share / usual).ln() + if fast > 0.0 { fast * ((1.0 - share) / (1.0 - usual)).ln() } else { 0.0 }
+    }
+}
+
+/// A cable one way.
+struct OneWay {
+    from: usize,
+    to: usize,
+    effect: f64,
+    log: f64,
+    /// Logarithm of the probability that its own pair is slow by chance.
+    own_log: f64,
+    /// The pairs that cross it, `source * hosts + destination`.
+    cells: Vec<u32>,
+}
+
+/// Of cables in this order those of which no pair crosses one before: what is left of the others is seen without these.
+pub fn apart(cables: Vec<Suspect>, hosts: usize) -> Vec<Suspect> {
+    let mut is_crossed = vec![false; hosts * hosts];
+    let mut is_apart = |cable: &Suspect| {
+        let cells = || cable.place.cells.iter().map(|cell| *cell as usize);
+        let is_apart = cells().all(|cell| !is_crossed[cell]);
+        cells().filter(|_| is_apart).for_each(|cell| is_crossed[cell] = true);
+        is_apart
+    };
+    cables.into_iter().filter(|cable| is_apart(cable)).collect()
+}
+
+/// Puts both ways of a cable together where each was found by itself.
+pub fn join(suspects: &mut Vec<Suspect>) {
+    let mut joined: Vec<Suspect> = Vec::new();
+    for suspect in suspects.drain(..) {
+        let is_back = |other: &&mut Suspect| {
+            other.place.kind == Kind::Cable && other.place.hosts.iter().rev().eq(&suspect.place.hosts)
+        };
+        match joined.iter_mut().find(is_back).filter(|_| suspect.place.kind == Kind::Cable) {
+            Some(other) => {
+                other.place.cells.extend(&suspect.place.cells);
+                other.place.direction = Direction::Both;
+            }
+            None => joined.push(suspect),
+        }
+    }
+    *suspects = joined;
+}
+
+/// The cables that are slow at this view; none where hosts are on no torus.
+pub fn slow(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> {
+    let hosts = view.fit.send.len();
+    let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
+    let cables: Vec<(usize, usize)> = pairs.filter(|(i, j)| i != j && distances.hops(*i, *j) == Some(1)).collect();
+    let one_way = |&(from, to): &(usize, usize)| one_way(view, distances, (from, to), budget.least.way);
+    let mut ways: Vec<OneWay> = cables.iter().filter_map(one_way).collect();
+    // One of all cables; or the way back of one of these, if its own pair is slow: what harms a cable mostly harms both.
+    let is_found = |way: &OneWay| budget.allows(way.log + budget.price(cables.len()));
+    let found: Vec<(usize, usize)> = ways.iter().filter(|way| is_found(way)).map(|way| (way.from, way.to)).collect();
+    let is_way_back =
+        |way: &OneWay| found.contains(&(way.to, way.from)) && budget.allows(way.own_log + budget.price(1));
+    ways.retain(|way| is_found(way) || is_way_back(way));
+    ways.iter_mut().for_each(|way| way.log = (way.log + budget.price(cables.len())).min(0.0));
+    let back_of = |way: &OneWay| {
+        let is_back = |other: &&OneWay| (other.from, other.to) == (way.to, way.from);
+        ways.iter().find(is_back).filter(|back| back.effect.min(way.effect) > back.effect.max(way.effect) / 2.0)
+    };
+    let suspect = |way: &OneWay| {
+        let (direction, mut cells, mut log) = (Direction::Send, way.cells.clone(), way.log);
+        let direction = match back_of(way) {
+            Some(_) if way.from > way.to => return None,
+            Some(back) => {
+                cells.extend(&back.cells);
+                log += back.log;
+                Direction::Both
+            }
+            None => direction,
+        };
+        let place = Place { cells, ..Place::of(Kind::Cable, vec![way.from, way.to], direction) };
+        Some(Suspect::new(place, way.effect, log, view))
+    };
+    ways.iter().filter_map(suspect).collect()
+}
+
+/// The cable from one host to another, if its own pair is slow by so much at least.
+fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least: f64) -> Option<OneWay> {
+    let fit = &view.fit;
+    let own = fit.beyond_class(from, to);
+    if own.is_nan() || own < least {
+        return None;
+    }
+    let hosts = fit.send.len();
+    // Those that begin where the cable does, those that end where it does, and all others.
+    let mut counts = [Counts::default(); 3];
+    let (mut cells, mut effects) = (Vec::new(), Vec::new());
+    for (i, j) in (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+        let value = fit.beyond_class(i, j);
+        if value.is_nan() {
+            continue;
+        }
+        let is_slow = value > expected(fit, distances, (from, to), (i, j)) / 2.0;
+        let hops = |a: usize, b: usize| distances.hops(a, b).map_or(0, usize::from);
+        let may_cross = hops(i, from) + 1 + hops(to, j) == hops(i, j);
+        if is_slow && may_cross {
+            cells.push((i * hosts + j) as u32);
+            effects.push(value);
+        }
+        if (i, j) == (from, to) {
+            continue;
+        }
+        let counts = &mut counts[if i == from { 0 } else { 1 + usize::from(j != to) }];
+        let (all, slow) = match may_cross {
+            true => (&mut counts.may, &mut counts.slow),
+            false => (&mut counts.others, &mut counts.slow_others),
+        };
+        *all += 1.0;
+        *slow += f64::from(u8::from(is_slow));
+    }
+    // Twice the gain is distributed as chi squared where all are alike, with a degree of freedom for each of the three rates
+    // (Wilks 1938): beyond 2 g lies less than exp(-g) (1 + sqrt(4 g / pi)).
+    let gain: f64 = counts.iter().map(|counts| counts.gain()).sum();
+    let log = (4.0 * gain / std::f64::consts::PI).sqrt().ln_1p() - gain;
+    let own_log = tail(own / fit.noise, fit.freedom).max(f64::MIN_POSITIVE).ln();
+    Some(OneWay { from, to, effect: centre(&mut effects, fit.noise), log, own_log, cells })
+}
+
+/// What a pair takes more that crosses a cable, from what its own pair takes more: as many seconds.
+fn expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize), (i, j): (usize, usize)) -> f64 {
+    let base = |i, j| fit.base[distances.class(i, j)];
+    (fit.beyond_class(from, to).exp_m1() * (base(from, to) - base(i, j)).exp()).ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Least, *};
+    use crate::analysis::drawn::{generator, normal, square};
+
+    const BUDGET: Budget = Budget { views: 1, error: -4.605, least: Least::OF_TIMES };
+    const SIDES: [usize; 3] = [5, 4, 3];
+    const HOSTS: usize = 60;
+
+    fn at(host: usize) -> [usize; 3] {
+        [host % 5, host / 5 % 4, host / 20]
+    }
+
+    /// The routers on the way, along the first axis first, the shorter way round.
+    fn route(from: usize, to: usize) -> Vec<usize> {
+        let (mut here, end) = (at(from), at(to));
+        let mut route = vec![from];
+        for axis in 0..3 {
+            let side = SIDES[axis];
+            while here[axis] != end[axis] {
+                let up = 2 * ((end[axis] + side - here[axis]) % side) <= side;
+                here[axis] = (here[axis] + if up { 1 } else { side - 1 }) % side;
+                route.push(here[0] + 5 * here[1] + 20 * here[2]);
+            }
+        }
+        route
+    }
+
+    fn found(excess: impl Fn(usize, usize) -> f64) -> Vec<Suspect> {
+        let hops = (0..HOSTS * HOSTS).map(|cell| (route(cell / HOSTS, cell % HOSTS).len() - 1) as u8).collect();
+        let distances = Distances::of_hops(HOSTS, hops);
+        let mut rng = generator(1);
+        let values = square(HOSTS, |i, j| 0.01 * normal(&mut rng) + excess(i, j));
+        let fit = Fit::of(&values, &distances);
+        let view = View { lengths: vec![0], is_short: false, is_long: true, tick: 0.0, values, fit, pair_noise: 0.01 };
+        slow(&view, &distances, BUDGET)
+    }
+
+    #[test]
+    fn a_slow_cable_of_any_axis_is_named_with_the_pairs_that_cross_it() {
+        for (u, v) in [(7, 8), (7, 12), (7, 27)] {
+            let crosses = |i: usize, j: usize, a: usize, b: usize| route(i, j).windows(2).any(|step| step == [a, b]);
+            let one = found(|i, j| if crosses(i, j, u, v) { 0.7 } else { 0.0 });
+            let [one] = &one[..] else { panic!("{one:?}") };
+            assert_eq!((&one.place.hosts, one.place.direction), (&vec![u, v], Direction::Send));
+            let crossing = one.place.crossing(HOSTS);
+            assert!((0..HOSTS * HOSTS).all(|cell| crossing[cell] == crosses(cell / HOSTS, cell % HOSTS, u, v)));
+            let both = found(|i, j| if crosses(i, j, u, v) || crosses(i, j, v, u) { 0.7 } else { 0.0 });
+            let [both] = &both[..] else { panic!("{both:?}") };
+            assert_eq!((&both.place.hosts, both.place.direction), (&vec![u, v], Direction::Both));
+        }
+    }
+
+    #[test]
+    fn slow_hosts_hosts_that_are_slow_with_some_and_links_are_no_cables() {
+        assert!(found(|i, j| if i == 7 || j == 7 { 0.7 } else { 0.0 }).is_empty());
+        assert!(found(|i, j| if i == 7 && j % 3 == 2 { 0.7 } else { 0.0 }).is_empty());
+        assert!(found(|i, j| if (i, j) == (7, 8) { 0.7 } else { 0.0 }).is_empty());
+    }
+}

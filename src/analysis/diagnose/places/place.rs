@@ -1,0 +1,128 @@
+//! Places: what messages cross, and what of it is slow.
+//!
+//! In: hosts by number. Out: [`Place`]s and the pairs that cross them, [`Suspect`]s. Nothing is judged here.
+
+use super::view::View;
+use crate::analysis::diagnose::{Agreement, Direction, Kind};
+
+/// Something that messages cross.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// What it is.
+    pub kind: Kind,
+    /// One host; source and destination of a link or a cable; or members.
+    pub hosts: Vec<usize>,
+    /// Which way.
+    pub direction: Direction,
+    /// Of some routes, of a way between two sets, and of a host that is slow with some: the other ends. Else none.
+    pub toward: Vec<usize>,
+    /// Of a cable: the pairs that cross it, `source * hosts + destination`.
+    pub cells: Vec<u32>,
+}
+
+impl Place {
+    pub(super) fn of(kind: Kind, hosts: Vec<usize>, direction: Direction) -> Self {
+        Self { kind, hosts, direction, toward: Vec::new(), cells: Vec::new() }
+    }
+
+    /// The hosts that name it: of a way between two sets, those of both.
+    pub fn named(&self) -> impl Iterator<Item = &usize> {
+        self.hosts.iter().chain(self.toward.iter().filter(|_| self.kind == Kind::Gate))
+    }
+
+    /// Whether only some of the pairs cross it that leave its hosts.
+    pub fn is_of_some(&self) -> bool {
+        !self.toward.is_empty()
+    }
+
+    /// The share of the other ends that are slow, where these are some only.
+    pub fn share(&self, hosts: usize) -> Option<f64> {
+        let others = hosts - self.hosts.len();
+        let of =
+            if self.kind == Kind::Routes && self.direction == Direction::Receive { self.hosts.len() } else { others };
+        let is_some = matches!(self.kind, Kind::Node | Kind::Routes) && !self.toward.is_empty();
+        is_some.then(|| self.toward.len() as f64 / of.max(1) as f64)
+    }
+
+    /// The pairs that cross it, `[source * hosts + destination]`.
+    pub fn crossing(&self, hosts: usize) -> Vec<bool> {
+        let mut is_crossing = vec![false; hosts * hosts];
+        self.mark(hosts, &mut is_crossing);
+        is_crossing
+    }
+
+    /// Marks the pairs that cross it.
+    fn mark(&self, side: usize, is_crossing: &mut [bool]) {
+        self.cells.iter().for_each(|cell| is_crossing[*cell as usize] = true);
+        if self.kind == Kind::Cable {
+            return;
+        }
+        let table = |hosts: &[usize]| {
+            let mut is_in = vec![false; side];
+            hosts.iter().for_each(|host| is_in[*host] = true);
+            is_in
+        };
+        let (is_in, is_toward) = (table(&self.hosts), table(&self.toward));
+        let (sends, receives) = (self.direction != Direction::Receive, self.direction != Direction::Send);
+        let mut mark = |i: usize, j: usize| {
+            if i != j {
+                is_crossing[i * side + j] = true;
+            }
+        };
+        if self.kind == Kind::Link {
+            mark(self.hosts[0], self.hosts[1]);
+            if receives {
+                mark(self.hosts[1], self.hosts[0]);
+            }
+            return;
+        }
+        for &host in &self.hosts {
+            for other in (0..side).filter(|other| !is_in[*other]) {
+                match self.kind {
+                    // Out to some; in from everywhere to some of its own.
+                    Kind::Routes => {
+                        if sends && is_toward[other] {
+                            mark(host, other);
+                        }
+                        if receives && is_toward[host] {
+                            mark(other, host);
+                        }
+                    }
+                    _ if self.toward.is_empty() || is_toward[other] => {
+                        if sends {
+                            mark(host, other);
+                        }
+                        if receives {
+                            mark(other, host);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A place that is slow.
+#[derive(Clone, Debug)]
+pub struct Suspect {
+    /// Where.
+    pub place: Place,
+    /// By how much, `ln(ratio)`, over its range.
+    pub effect: f64,
+    /// Logarithm of the probability that a healthy run has such a thing anywhere.
+    pub log: f64,
+    /// First and last length of its range, by number.
+    pub range: (usize, usize),
+    /// By how much at every length, `[length]`; NaN where nothing was measured.
+    pub effects: Vec<f64>,
+    /// Cells that agree.
+    pub cells: Agreement,
+}
+
+impl Suspect {
+    pub(super) fn new(place: Place, effect: f64, log: f64, view: &View) -> Self {
+        let range = (view.lengths[0], view.lengths[view.lengths.len() - 1]);
+        Self { place, effect, log, range, effects: Vec::new(), cells: Agreement { slow: 0, of: 0 } }
+    }
+}

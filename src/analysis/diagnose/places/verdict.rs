@@ -1,0 +1,97 @@
+//! What is said of the places that were found: size, range of lengths, cells that agree.
+//!
+//! In: [`Suspect`]s and the times in which they were found. Out: [`Verdict`].
+
+use rayon::prelude::*;
+
+use super::{
+    Least,
+    distance::Distances,
+    fit::{Fit, centre},
+    place::Suspect,
+    view::{leave_out, middle},
+};
+use crate::{
+    analysis::{
+        diagnose::{Agreement, folded::Folded},
+        square::Square,
+    },
+    stats::median,
+};
+
+/// What was found.
+pub struct Verdict {
+    /// By probability.
+    pub suspects: Vec<Suspect>,
+    /// Who is near whom.
+    pub distances: Distances,
+    /// The hosts of a slower kind, and how many times as long these take, where there are kinds.
+    pub kinds: Option<(Vec<usize>, f64)>,
+    /// Scatter of a pair about what its hosts and classes explain, the middle over lengths.
+    pub noise: f64,
+    fits: Vec<Fit>,
+}
+
+impl Verdict {
+    /// Reads sizes off every length by itself: what crosses no place says what is usual.
+    pub(super) fn of(folded: &Folded, mut suspects: Vec<Suspect>, distances: Distances, least: Least) -> Self {
+        let side = folded.hosts();
+        let tables: Vec<Vec<bool>> = suspects.par_iter().map(|suspect| suspect.place.crossing(side)).collect();
+        let mut crossed = vec![0u16; side * side];
+        tables.iter().for_each(|own| crossed.iter_mut().zip(own).for_each(|(sum, own)| *sum += u16::from(*own)));
+        let is_any: Vec<bool> = crossed.iter().map(|count| *count > 0).collect();
+        let lengths: Vec<(Square, Fit)> = (0..folded.lengths.len())
+            .into_par_iter()
+            .map(|length| {
+                let values = middle(folded, &[vec![length]]);
+                let mut rest = values.clone();
+                leave_out(&mut rest, &is_any);
+                (values, Fit::of(&rest, &distances))
+            })
+            .collect();
+        for (suspect, own) in suspects.iter_mut().zip(&tables) {
+            let cells: Vec<usize> = (0..side * side).filter(|cell| own[*cell]).collect();
+            let alone: Vec<usize> = cells.iter().copied().filter(|cell| crossed[*cell] == 1).collect();
+            let cells = if alone.is_empty() { cells } else { alone };
+            let excess = |length: usize, cell: usize| {
+                let (values, fit) = &lengths[length];
+                values.at(cell / side, cell % side) - fit.usual(cell / side, cell % side, &distances)
+            };
+            let at = |length: usize| {
+                centre(&mut cells.iter().map(|cell| excess(length, *cell)).collect(), lengths[length].1.noise)
+            };
+            suspect.effects = (0..lengths.len()).map(at).collect();
+            let most = suspect.effects.iter().copied().fold(0.0, f64::max);
+            let is_slow = |length: &usize| suspect.effects[*length] >= most / 2.0;
+            let slow: Vec<usize> = (0..lengths.len()).filter(is_slow).collect();
+            match (slow.first(), slow.last()) {
+                (Some(&first), Some(&last)) if most > 0.0 => {
+                    suspect.range = (first, last);
+                    suspect.effect = median(&mut suspect.effects[first..=last].to_vec());
+                }
+                // Beside what others explain it is not slow at all.
+                _ => suspect.effect = most,
+            }
+            let (first, last) = suspect.range;
+            let mean_of = |cell: usize| {
+                let known = (first..=last).map(|length| excess(length, cell)).filter(|value| !value.is_nan());
+                let known: Vec<f64> = known.collect();
+                known.iter().sum::<f64>() / known.len() as f64
+            };
+            let means: Vec<f64> = cells.iter().map(|cell| mean_of(*cell)).filter(|mean| !mean.is_nan()).collect();
+            let slow = means.iter().filter(|mean| **mean >= suspect.effect / 2.0).count();
+            suspect.cells = Agreement { slow, of: means.len() };
+        }
+        // What explains nothing any more beside all others is dropped.
+        suspects.retain(|suspect| suspect.effect >= least.of(suspect.place.kind));
+        suspects.sort_by(|a, b| a.log.total_cmp(&b.log).then(b.effect.total_cmp(&a.effect)));
+        let noise = median(&mut lengths.iter().map(|(_, fit)| fit.noise).collect::<Vec<_>>());
+        let fits = lengths.into_iter().map(|(_, fit)| fit).collect();
+        Self { suspects, distances, kinds: None, noise, fits }
+    }
+
+    /// The time that a pair would take if the place were as good as its peers, `ln(time / level)`.
+    pub fn usual(&self, length: usize, source: usize, destination: usize) -> f64 {
+        self.fits[length].usual(source, destination, &self.distances)
+    }
+}

@@ -1,0 +1,148 @@
+//! Lengths that are looked at together, and what is left of them once slow places are known.
+//!
+//! In: times by hosts. Out: [`View`]s; [`bands`] of lengths. Nothing is judged here.
+
+use rayon::prelude::*;
+
+use super::{
+    Least,
+    distance::Distances,
+    fit::{Fit, centre},
+};
+use crate::{
+    analysis::{diagnose::folded::Folded, square::Square},
+    stats::{median, median_of, scatter_about_zero},
+};
+
+/// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times beyond
+/// the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
+const LONG: f64 = 15.0;
+
+/// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here.
+const NORMAL: f64 = 1000.0;
+
+/// Lengths that are looked at together.
+pub(super) struct View {
+    /// By number, ascending.
+    pub lengths: Vec<usize>,
+    /// Whether they show where hosts are: the times are hardly longer than that of the shortest message.
+    pub is_short: bool,
+    /// Whether distances hardly matter any more.
+    pub is_long: bool,
+    /// By how much equal hosts may be apart because of clocks that tick, `ln(ratio)`.
+    pub tick: f64,
+    /// The middle of `ln(time / level)` over the lengths.
+    pub values: Square,
+    pub fit: Fit,
+    /// Scatter of the mean of both directions of a pair's rest.
+    pub pair_noise: f64,
+}
+
+impl View {
+    pub fn of(folded: &Folded, lengths: Vec<Vec<usize>>, shortest: f64, distances: &Distances) -> Self {
+        let level = |band: &Vec<usize>| folded.level[band[0]] / shortest;
+        let is_short = lengths.len() == 1 && level(&lengths[0]) <= 2.0;
+        let is_long = lengths.iter().all(|band| level(band) >= LONG);
+        let tick = lengths.iter().flatten().map(|length| folded.apart / folded.level[*length]).fold(0.0, f64::max);
+        let values = middle(folded, &lengths);
+        let mut view = Self {
+            lengths: lengths.concat(),
+            is_short,
+            is_long,
+            tick,
+            fit: Fit::of(&values, distances),
+            values,
+            pair_noise: 0.0,
+        };
+        view.find_noise();
+        view
+    }
+
+    fn find_noise(&mut self) {
+        let rest = &self.fit.rest;
+        let hosts = rest.side();
+        let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
+        let means = pairs.map(|(i, j)| (rest.at(i, j) + rest.at(j, i)) / 2.0).filter(|mean| !mean.is_nan());
+        let mut means: Vec<f64> = means.collect();
+        // A host's own number was taken from its pairs.
+        let (count, free) = (means.len() as f64, means.len() as f64 - hosts as f64);
+        self.pair_noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
+    }
+
+    /// How far healthy places are expected to be apart of which each is known so well, and the degrees of freedom of that: of
+    /// the sum of two variances of which one is known (Welch and Satterthwaite).
+    pub fn expected(&self, error: f64, least: Least) -> (f64, f64) {
+        let expected = error.hypot(least.alike);
+        (expected, (self.fit.freedom * (expected / error).powi(4)).min(NORMAL))
+    }
+
+    /// Leaves out what crosses the places that are slow here. `places`: the pairs that cross each, in a row of all pairs.
+    pub fn explain(&mut self, places: &[Vec<u32>], distances: &Distances, least: Least) {
+        let hosts = self.values.side();
+        let (mut values, mut fit) = self.without(places.iter(), distances);
+        let is_slow = |crossing: &&Vec<u32>| {
+            let beyond = |cell: &u32| {
+                let (i, j) = (*cell as usize / hosts, *cell as usize % hosts);
+                self.values.at(i, j) - fit.usual(i, j, distances)
+            };
+            centre(&mut crossing.iter().map(beyond).collect(), fit.noise) >= least.host
+        };
+        let slow: Vec<&Vec<u32>> = places.iter().filter(is_slow).collect();
+        if slow.is_empty() {
+            return;
+        }
+        if slow.len() < places.len() {
+            (values, fit) = self.without(slow.into_iter(), distances);
+        }
+        (self.values, self.fit) = (values, fit);
+        self.find_noise();
+    }
+
+    fn without<'a>(&self, places: impl Iterator<Item = &'a Vec<u32>>, distances: &Distances) -> (Square, Fit) {
+        let hosts = self.values.side();
+        let mut values = self.values.clone();
+        for cell in places.flatten() {
+            values.set(*cell as usize / hosts, *cell as usize % hosts, f64::NAN);
+        }
+        let fit = Fit::of(&values, distances);
+        (values, fit)
+    }
+}
+
+pub(super) fn leave_out(values: &mut Square, is_crossing: &[bool]) {
+    let side = values.side();
+    values.rows_mut().zip(is_crossing.par_chunks(side.max(1))).for_each(|(row, crosses)| {
+        row.iter_mut().zip(crosses).filter(|(_, crosses)| **crosses).for_each(|(value, _)| *value = f32::NAN);
+    });
+}
+
+/// The middle over bands of the middle over a band's lengths; of a pair, those that are there. What disturbed a pair at one
+/// length is none of the others'.
+pub(super) fn middle(folded: &Folded, bands: &[Vec<usize>]) -> Square {
+    let mut square = Square::missing(folded.hosts());
+    square.rows_mut().enumerate().for_each(|(i, row)| {
+        let (mut of_bands, mut of_lengths) = (Vec::new(), Vec::new());
+        for (j, value) in row.iter_mut().enumerate().filter(|(j, _)| *j != i) {
+            of_bands.clear();
+            for band in bands {
+                let times = band.iter().map(|length| folded.from_to(*length, i, j));
+                of_bands.push(median_of(times.filter(|time| !time.is_nan()), &mut of_lengths));
+            }
+            of_bands.retain(|time| !time.is_nan());
+            *value = median(&mut of_bands) as f32;
+        }
+    });
+    square
+}
+
+/// Runs of lengths whose times differ by less than a factor of two: what shows at one shows by half at least at the next.
+pub(super) fn bands(level: &[f64]) -> Vec<Vec<usize>> {
+    let mut bands: Vec<Vec<usize>> = Vec::new();
+    for (length, own) in level.iter().enumerate().filter(|(_, own)| !own.is_nan()) {
+        match bands.last_mut() {
+            Some(band) if *own <= 2.0 * level[band[0]] => band.push(length),
+            _ => bands.push(vec![length]),
+        }
+    }
+    bands
+}
