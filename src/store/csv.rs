@@ -18,7 +18,7 @@
 
 use std::{
     borrow::Cow,
-    io::{self, BufRead, BufReader, Chain, Cursor, Read, Write},
+    io::{self, BufRead, Chain, Cursor, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -27,10 +27,8 @@ use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use super::{
     StoreError,
     companion::Companion,
-    import::{Format, LengthReader, OpenedRun, collect},
+    import::{LengthReader, WholeText, collect},
     lines::{Bounded, Exact, Lines, entries_of, header_line, header_of, listed, value_of},
-    paths::prefix_of,
-    regular,
     schema::{ENDS, HOSTS_OF_ENDS, LENGTH},
 };
 use crate::{
@@ -166,17 +164,7 @@ pub fn write(run: &dyn Run, out: &mut dyn Write) -> Result<(), BoxError> {
 }
 
 /// CSV as a form of runs.
-pub(super) struct Csv;
-
-impl Format for Csv {
-    fn has(&self, path: &Path, _: &[u8]) -> bool {
-        path.extension().is_some_and(|extension| extension == "csv") && prefix_of(path).is_none()
-    }
-
-    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
-        read(BufReader::new(regular::open(path)?), path).map(OpenedRun::held)
-    }
-}
+pub(super) const FORM: WholeText = WholeText { extension: "csv", read: |input, path| read(input, path) };
 
 /// Reads a run from long CSV, which errors call `path`.
 pub fn read(input: impl BufRead, path: &Path) -> Result<MemoryRun, StoreError> {

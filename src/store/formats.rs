@@ -8,13 +8,11 @@ use std::{io::Read, path::Path};
 use super::{
     StoreError,
     archive::Archives,
-    csv::Csv,
-    foreign,
+    csv, foreign,
     import::{Format, OpenedRun},
     operations::OfOperations,
     reader::Sets,
-    regular,
-    text::Text,
+    regular, text,
 };
 
 /// Bytes of a file by which its form is known.
@@ -22,7 +20,7 @@ const BEGINNING: u64 = 4096;
 
 /// The first that knows a path as its own opens it; result sets take what is left.
 const FORMATS: [&dyn Format; 8] =
-    [&Archives, &OfOperations, &foreign::MpiGraph, &foreign::NxnLatBw, &foreign::Osu, &Text, &Csv, &Sets];
+    [&Archives, &OfOperations, &foreign::MpiGraph, &foreign::NxnLatBw, &foreign::Osu, &text::FORM, &csv::FORM, &Sets];
 
 /// Opens a run in whatever form it stands: the prefix or any file of a result set, an archive, a text, CSV, or the printed
 /// table of another program.

@@ -1,8 +1,8 @@
 //! What a form of files gives from which runs are read; and runs of texts, length by length.
 
-use std::path::Path;
+use std::{fs::File, io::BufReader, path::Path};
 
-use super::StoreError;
+use super::{StoreError, paths::prefix_of, regular};
 use crate::{
     record::{Cell, Header, MemoryRun, Run, Statistic},
     units::Bytes,
@@ -32,6 +32,23 @@ impl OpenedRun {
         let unfinished = || format!("unfinished: {finished} message lengths of {planned} that were planned");
         let notices = (!run.is_complete()).then(unfinished).into_iter().collect();
         Self { run: Box::new(run), notices }
+    }
+}
+
+/// A text that is a whole run: a form that is known by the end of a file's name.
+pub(super) struct WholeText {
+    pub(super) extension: &'static str,
+    /// Reads the run from a text, which errors call by the path.
+    pub(super) read: fn(BufReader<File>, &Path) -> Result<MemoryRun, StoreError>,
+}
+
+impl Format for WholeText {
+    fn has(&self, path: &Path, _: &[u8]) -> bool {
+        path.extension().is_some_and(|extension| extension == self.extension) && prefix_of(path).is_none()
+    }
+
+    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
+        (self.read)(BufReader::new(regular::open(path)?), path).map(OpenedRun::held)
     }
 }
 

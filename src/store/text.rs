@@ -19,17 +19,15 @@
 //! between values.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, Write},
     path::Path,
 };
 
 use super::{
     StoreError,
     companion::Companion,
-    import::{Format, LengthReader, OpenedRun, collect},
+    import::{LengthReader, WholeText, collect},
     lines::{Exact, Lines, header_of, listed, value_of, write_entry, write_header},
-    paths::prefix_of,
-    regular,
     schema::LENGTH,
 };
 use crate::{
@@ -111,17 +109,7 @@ fn write_companion(
 }
 
 /// Text as a form of runs.
-pub(super) struct Text;
-
-impl Format for Text {
-    fn has(&self, path: &Path, _: &[u8]) -> bool {
-        path.extension().is_some_and(|extension| extension == "txt") && prefix_of(path).is_none()
-    }
-
-    fn open(&self, path: &Path) -> Result<OpenedRun, StoreError> {
-        read(BufReader::new(regular::open(path)?), path).map(OpenedRun::held)
-    }
-}
+pub(super) const FORM: WholeText = WholeText { extension: "txt", read: |input, path| read(input, path) };
 
 /// Reads a run from text, which errors call `path`.
 pub fn read(input: impl BufRead, path: &Path) -> Result<MemoryRun, StoreError> {
