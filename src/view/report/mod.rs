@@ -17,7 +17,11 @@ mod description;
 use std::io::{self, Write};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{
+    Serializer, Value,
+    ser::{CharEscape, CompactFormatter, Formatter},
+};
 use sha2::{Digest, Sha256};
 
 use self::{
@@ -28,7 +32,7 @@ use super::{colour, info::Info, model::fit::Fit, names};
 use crate::{
     analysis::{tally::Tally, topology::Group},
     record::{BoxError, Clustered, Run, State, Statistic},
-    units::is_hidden,
+    units::{is_hidden, shown},
 };
 
 /// The page's script, in the order in which its parts use each other.
@@ -113,7 +117,9 @@ impl Page<'_> {
                 .map(|c| [c.0, c.1, c.2])
                 .collect(),
         };
-        writeln!(out, "<script type=\"application/json\" id=\"description\">{}</script>", embedded(&description)?)?;
+        write!(out, "<script type=\"application/json\" id=\"description\">")?;
+        description.serialize(&mut Serializer::with_formatter(&mut *out, Embedded))?;
+        writeln!(out, "</script>")?;
         write!(out, "<script>{script}</script>\n</body>\n</html>\n")?;
         Ok(())
     }
@@ -200,29 +206,35 @@ fn write_head(script: &str, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// A JSON document that may stand in an element of a page: nothing in it can end the element, and whoever copies a text of
-/// it copies what can be seen.
-fn embedded(description: &Description) -> Result<String, serde_json::Error> {
-    let document = serde_json::to_string(description)?;
-    let mut visible = String::with_capacity(document.len());
-    let mut chars = document.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '<' => visible.push_str("\\u003c"),
-            // What the document has escaped already: control characters, some of which have letters.
-            '\\' => match chars.next() {
-                Some('u') => {
-                    let digits: String = chars.by_ref().take(4).collect();
-                    visible += &format!("\\\\u{{{}}}", digits.trim_start_matches('0'));
-                }
-                Some(letter @ ('b' | 'f' | 'r')) => visible.extend(['\\', '\\', letter]),
-                other => visible.extend(['\\'].into_iter().chain(other)),
-            },
-            char if is_hidden(char) => visible += &format!("\\\\u{{{:x}}}", u32::from(char)),
-            char => visible.push(char),
+/// How JSON is written into an element of a page: nothing in its texts can end the element, and whoever copies one of them
+/// copies what can be seen.
+struct Embedded;
+
+impl Formatter for Embedded {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        // What is shown begins with a backslash, which JSON escapes.
+        let hidden = |text: &str| shown(text).replace('\\', "\\\\");
+        for part in fragment.split_inclusive(|char| char == '<' || is_hidden(char)) {
+            let last = part.char_indices().next_back().filter(|last| last.1 == '<' || is_hidden(last.1));
+            let (begin, end) = part.split_at(last.map_or(part.len(), |last| last.0));
+            let end = if end == "<" { "\\u003c".to_owned() } else { hidden(end) };
+            out.write_all(begin.as_bytes())?;
+            out.write_all(end.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn write_char_escape<W: Write + ?Sized>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        match escape {
+            CharEscape::Backspace => self.write_string_fragment(out, "\u{8}"),
+            CharEscape::FormFeed => self.write_string_fragment(out, "\u{c}"),
+            CharEscape::CarriageReturn => self.write_string_fragment(out, "\r"),
+            CharEscape::AsciiControl(byte) => {
+                self.write_string_fragment(out, char::from(byte).encode_utf8(&mut [0; 4]))
+            }
+            escape => CompactFormatter.write_char_escape(out, escape),
         }
     }
-    Ok(visible)
 }
 
 /// `[number]`.

@@ -29,7 +29,7 @@ fn run() -> MemoryRun {
 fn page(run: &MemoryRun) -> String {
     let models = Fit::default();
     let section = Section {
-        name: "night\u{202e}\u{9b}31m\u{1b}".into(),
+        name: "night\u{202e}\u{9b}31m\u{1b}\0\r\u{8}<\u{feff}\"\\".into(),
         run,
         statistics: &[Statistic::Median],
         notices: &[],
@@ -107,7 +107,7 @@ fn nothing_in_a_file_can_become_markup() {
     assert_eq!(name, "</script><script>alert(1)</script>");
     // Nor can it hide in a text that somebody copies into a terminal.
     let name = serde_json::from_str::<Value>(description).unwrap()["runs"][0]["name"].clone();
-    assert_eq!(name, "night\\u{202e}\\u{9b}31m\\u{1b}");
+    assert_eq!(name, "night\\u{202e}\\u{9b}31m\\u{1b}\\u{0}\\r\\u{8}<\\u{feff}\"\\");
     assert!(!description.contains(is_hidden));
 }
 
