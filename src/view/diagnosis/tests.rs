@@ -68,6 +68,13 @@ fn a_sentence_says_who_how_much_and_from_where_on() {
 }
 
 #[test]
+fn a_host_that_somebody_hears_is_not_silent() {
+    let lost = |slow, of| sentence(&Finding { symptom: Symptom::Silent, cells: Agreement { slow, of }, ..finding() });
+    assert!(lost(30, 30).contains("exchanges nothing with any other host"), "{}", lost(30, 30));
+    assert!(!lost(29, 30).contains("nothing") && lost(29, 30).contains("29 of 30 cells fail"), "{}", lost(29, 30));
+}
+
+#[test]
 fn whoever_it_is_is_named() {
     let two = vec!["node001".to_owned(), "node002".to_owned()];
     let group =

@@ -380,6 +380,7 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
     use rand_chacha::ChaCha8Rng;
 
     use super::{
@@ -466,6 +467,21 @@ mod tests {
             let [found] = &found[..] else { panic!("{slow}: {found:?}") };
             assert_eq!((&found.place.hosts[..], &found.place.toward), (&[2][..], &(3..3 + slow).collect()));
         }
+    }
+
+    #[test]
+    fn a_host_of_few_pairs_is_not_blamed_for_what_slows_pairs_everywhere() {
+        // 16 hosts that met six others each, of which other messages slowed two in five.
+        let mut rng = generator(7);
+        let mut is_alarm = |_: &u32| {
+            let met = |i: usize, j: usize| matches!((16 + j - i) % 16, 1 | 4 | 6 | 10 | 12 | 15);
+            let slow: Vec<bool> = (0..256).map(|_| rng.random_bool(0.4)).collect();
+            let load = |i: usize, j: usize| if slow[16 * i.min(j) + i.max(j)] { 1.0 } else { 0.0 };
+            let values = square(16, |i, j| if met(i, j) { load(i, j) + 0.02 * normal(&mut rng) } else { f64::NAN });
+            !whole(&of(values, 0.02), &Distances::flat(16), BUDGET).is_empty()
+        };
+        let alarms = (0..1000).filter(&mut is_alarm).count();
+        assert!(alarms < 20, "{alarms}");
     }
 
     #[test]
