@@ -77,6 +77,11 @@ impl Distances {
         self.hops.as_ref().map(|hops| hops[i * self.leaf.len() + j])
     }
 
+    /// Whether hosts are on a torus.
+    pub fn is_torus(&self) -> bool {
+        self.hops.is_some()
+    }
+
     /// Number of kinds of hosts.
     pub fn kinds(&self) -> usize {
         self.kind.iter().max().map_or(1, |last| last + 1)

@@ -90,6 +90,11 @@ impl Fit {
                 side.iter_mut().for_each(|value| *value -= middle);
                 fit.base.iter_mut().for_each(|base| *base += middle);
             }
+            // Hosts of a torus share no way with others, so that what they add is theirs, and pairs are compared without it: of a
+            // kind of hosts that stand together, near pairs would be usual, and far ones too.
+            if distances.is_torus() {
+                fit.find_base(values, distances);
+            }
             if turn == 0 || turn + 1 == TURNS {
                 fit.find_rest(values, distances);
             }
@@ -108,7 +113,7 @@ impl Fit {
         for shift in (1..hosts).step_by(step.min(hosts / 2).max(1)) {
             for i in 0..hosts {
                 let j = (i + shift) % hosts;
-                let value = values.at(i, j);
+                let value = values.at(i, j) - self.send[i] - self.receive[j];
                 if !value.is_nan() {
                     cells[distances.class(i, j)].push((value, distances.way(i, j)));
                 }
