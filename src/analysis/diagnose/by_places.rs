@@ -11,7 +11,7 @@ use super::{
     findings::{fades, symptom},
     folded::Folded,
     places::{self, Asked, Least, Scatterer, Suspect, Verdict},
-    ranks, scatter,
+    rails, ranks, scatter,
 };
 use crate::{
     analysis::groups,
@@ -34,8 +34,8 @@ pub(super) fn judge_run(
     diagnosis: &mut Diagnosis,
 ) -> Result<(Folded, Vec<usize>), BoxError> {
     let mode = run.header().mode;
-    let is_left_out = ranks::judge(run, confidence, diagnosis)?;
-    let (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
+    let mut is_left_out = ranks::judge(run, confidence, diagnosis)?;
+    let (mut folded, mut scatter) = scatter::read_with_times(run, &is_left_out)?;
     let (hosts, measured, unmeasured) = (folded.hosts(), folded.measured_ways(), folded.unmeasured());
     // Who would be healthy is not known of most.
     if 2 * unmeasured.len() > hosts {
@@ -43,7 +43,14 @@ pub(super) fn judge_run(
         diagnosis.invalid.push(format!("{mode}: nothing is measured of {} of {hosts} hosts: {most}", unmeasured.len()));
     }
     let schedule = run.header().schedule();
-    let verdict = places::judge(&folded, known, Asked { mode, confidence, least: Least::OF_TIMES });
+    let asked = Asked { mode, confidence, least: Least::OF_TIMES };
+    let mut verdict = places::judge(&folded, known, asked);
+    let is_of_rail = rails::judge(run, &verdict.distances.leaf, confidence, diagnosis)?;
+    if is_of_rail.contains(&true) {
+        is_left_out.iter_mut().zip(is_of_rail).for_each(|(is_out, is_of_rail)| *is_out |= is_of_rail);
+        (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
+        verdict = places::judge(&folded, known, asked);
+    }
     let times = if is_twin { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
     diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
@@ -71,7 +78,9 @@ pub(super) fn judge_run(
             ratio: *ratio,
         }));
     }
-    join_rails(&run.header().hosts, &verdict.distances.leaf, &mut diagnosis.findings);
+    if verdict.distances.leaves() == 1 {
+        join_rails(&run.header().hosts, &mut diagnosis.findings);
+    }
     join_links(&times.names, &verdict.distances.leaf, &mut diagnosis.findings);
     let group = groups::by_size(&verdict.distances.leaf);
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
@@ -190,43 +199,27 @@ fn retest(pairs: &[&Again], places: &Verdict, suspect: &Suspect, is_isolated: bo
     }
 }
 
-/// Puts the findings about one rank of each of many hosts together: what these share is their rail's switch. They are nearly
-/// all hosts of a leaf, or, where no leaves are known, so many that faults of their own would hardly all be on one rail.
-/// `leaf`: `[host]`.
-fn join_rails(hosts: &Hosts, leaf: &[usize], findings: &mut Vec<Finding>) {
-    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+/// Puts the findings about ranks of one place on several hosts together, where no leaves are known: what these share is
+/// their rail's switch. So many that faults of their own would hardly all be on one rail.
+fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
     let places = (0..hosts.ranks()).map(|rank| hosts.place_of(rank)).max().map_or(0, |last| last + 1);
-    for (own, place) in (0..leaves).flat_map(|own| (0..places).map(move |place| (own, place))) {
-        let is_of = |finding: &Finding| {
-            finding.rank.is_some_and(|rank| leaf[hosts.host_of(rank)] == own && hosts.place_of(rank) == place)
-        };
-        let mut members: Vec<usize> = (0..leaf.len()).filter(|host| leaf[*host] == own).collect();
-        let slow: Vec<&Finding> = findings.iter().filter(|finding| is_of(finding)).collect();
-        let is_rail = if leaves > 1 {
-            members.len() > 1 && slow.len() as f64 > places::ALL * members.len() as f64
-        } else {
-            let by_chance = (places as f64).powi(1 - slow.len() as i32);
-            slow.len() > 1 && by_chance < COINCIDENCE
-        };
-        if !is_rail {
+    for place in 0..places {
+        let is_of = |finding: &Finding| finding.rank.is_some_and(|rank| hosts.place_of(rank) == place);
+        let slow = findings.iter().filter(|finding| is_of(finding)).count();
+        if slow < 2 || (places as f64).powi(1 - slow as i32) >= COINCIDENCE {
             continue;
         }
-        if leaves == 1 {
-            members = slow.iter().filter_map(|finding| finding.rank).map(|rank| hosts.host_of(rank)).collect();
-        }
-        let (of_rail, others): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(|finding| is_of(finding));
-        *findings = others;
+        let of_rail: Vec<Finding> = findings.extract_if(.., |finding| is_of(finding)).collect();
         let Some(most) = of_rail.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else { continue };
-        let mut names: Vec<String> = members.iter().map(|host| hosts.names()[*host].clone()).collect();
+        let mut names: Vec<String> = of_rail.iter().flat_map(|finding| finding.hosts.clone()).collect();
         names.sort_unstable();
         let mut ratios: Vec<f64> = of_rail.iter().map(|finding| finding.ratio).collect();
-        let cells = Agreement { slow: of_rail.len(), of: members.len() };
         findings.push(Finding {
             kind: Kind::Rail,
             hosts: names,
             rank: None,
             ratio: median(&mut ratios),
-            cells,
+            cells: Agreement { slow, of: slow },
             ..most.clone()
         });
     }

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! run -> ranks (compared with those of their host) -> folded (hosts, logarithms)
-//!     -> places (distances, places that are slow beyond chance) -> by_places (symptom, size in seconds, re-tests)
+//!     -> places (distances, places that are slow beyond chance) -> rails (ranks of one place, leaf by leaf)
+//!     -> by_places (symptom, size in seconds, re-tests)
 //! ```
 //!
 //! * [`folded`]: what the numbers say; `places`: the model of times, and which places are slow; `failed`, `stuck`: what
@@ -29,6 +30,7 @@ mod logarithms;
 mod middles;
 pub(super) mod places;
 mod polish;
+mod rails;
 mod ranks;
 pub(super) mod sample;
 mod scatter;

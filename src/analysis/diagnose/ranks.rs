@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{
     Agreement, Diagnosis, Kind,
-    evidence::{self, Effects},
+    evidence::{self, Effects, Evidence},
     findings::{self, AtLength, Finding},
     places::Least,
 };
@@ -19,53 +19,69 @@ use crate::{
 };
 
 /// Least standard deviation of noise that is believed, as a share of a time.
-const LEAST_NOISE: f64 = 0.004;
+pub(super) const LEAST_NOISE: f64 = 0.004;
 
 /// Adds slow ranks to the findings; returns which ranks are slow, `[rank]`: what their hosts show is judged without
 /// them.
 pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -> Result<Vec<bool>, BoxError> {
     let mut is_slow = vec![false; run.ranks()];
     let threshold = evidence::threshold(confidence, run.ranks(), run.lengths().len());
-    let Some((effects, level)) = effects(run, Statistic::Median, threshold)? else { return Ok(is_slow) };
+    let Some((effects, level)) = effects(run, threshold)? else { return Ok(is_slow) };
     for (rank, evidence) in evidence::weigh(&effects).iter().enumerate() {
         if evidence.effect <= Least::OF_TIMES.host || evidence.score <= threshold {
             continue;
         }
         is_slow[rank] = true;
         let (first, last) = evidence.range;
-        let at = |(index, of): (usize, &Effects)| {
-            let ratio = evidence.direction.effect(of.common[rank], of.side[rank]).exp();
-            AtLength {
-                length: run.lengths()[index],
-                ratio,
-                usual_seconds: level[index],
-                extra_seconds: (ratio - 1.0) * level[index],
-                is_meant: (first..=last).contains(&index),
-            }
-        };
-        let curve: Vec<AtLength> = effects.iter().enumerate().map(at).collect();
-        let meant = &curve[first..=last];
-        let hosts = &run.header().hosts;
         diagnosis.findings.push(Finding {
-            kind: Kind::Rank,
-            hosts: vec![hosts.name_of(rank).to_owned()],
+            hosts: vec![run.header().hosts.name_of(rank).to_owned()],
             rank: Some(rank),
-            direction: evidence.direction,
-            symptom: findings::symptom(meant),
-            modes: vec![run.header().mode],
-            lengths: (run.lengths()[first], run.lengths()[last]),
-            ratio: evidence.effect.exp(),
-            extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
-            confidence: 1.0 - evidence::doubt(evidence.score, run.ranks(), effects.len()),
             cells: agreement(&effects[first..=last], rank, evidence.effect),
-            share: None,
-            elsewhere: None,
-            waited: None,
-            retest: None,
-            curve,
+            ..finding(run, (&effects, &level), rank, evidence)
         });
     }
     Ok(is_slow)
+}
+
+/// What evidence about one of several ranks, or places of ranks, comes to; of no host as yet. `effects` and `level`:
+/// `[length]`.
+pub(super) fn finding(
+    run: &dyn Run,
+    (effects, level): (&[Effects], &[f64]),
+    number: usize,
+    evidence: &Evidence,
+) -> Finding {
+    let (first, last) = evidence.range;
+    let at = |(index, of): (usize, &Effects)| {
+        let ratio = evidence.direction.effect(of.common[number], of.side[number]).exp();
+        AtLength {
+            length: run.lengths()[index],
+            ratio,
+            usual_seconds: level[index],
+            extra_seconds: (ratio - 1.0) * level[index],
+            is_meant: (first..=last).contains(&index),
+        }
+    };
+    let curve: Vec<AtLength> = effects.iter().enumerate().map(at).collect();
+    let meant = &curve[first..=last];
+    Finding {
+        kind: Kind::Rank,
+        hosts: Vec::new(),
+        rank: None,
+        direction: evidence.direction,
+        symptom: findings::symptom(meant),
+        modes: vec![run.header().mode],
+        lengths: (run.lengths()[first], run.lengths()[last]),
+        ratio: evidence.effect.exp(),
+        extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
+        confidence: 1.0 - evidence::doubt(evidence.score, effects[0].common.len(), effects.len()),
+        cells: Agreement { slow: 0, of: 0 },
+        share: None,
+        elsewhere: None,
+        waited: None,
+        retest: None,
+        curve,
+    }
 }
 
 /// Lengths and sides at which the rank is slow by at least half of the finding's size.
@@ -77,23 +93,35 @@ fn agreement(effects: &[Effects], rank: Rank, effect: f64) -> Agreement {
 /// Effects of ranks and the median time, `[length]`; `None` where no host has more than one.
 type Effect = (Vec<Effects>, Vec<f64>);
 
-fn effects(run: &dyn Run, statistic: Statistic, threshold: f64) -> Result<Option<Effect>, BoxError> {
+fn effects(run: &dyn Run, threshold: f64) -> Result<Option<Effect>, BoxError> {
     let hosts = &run.header().hosts;
-    let ranks = hosts.ranks();
-    if ranks == hosts.count() || hosts.count() < 2 {
+    if hosts.ranks() == hosts.count() || hosts.count() < 2 {
         return Ok(None);
     }
-    let run = &Unticked::of(run)?;
-    let mut values = vec![f64::NAN; ranks * ranks];
-    let (mut effects, mut level) = (Vec::new(), Vec::new());
-    for index in 0..run.lengths().len() {
-        run.read_rows(statistic, index, 0..ranks, &mut values)?;
-        let send = contrasts(hosts, threshold, |rank, partner| values[rank * ranks + partner]);
-        let receive = contrasts(hosts, threshold, |rank, partner| values[partner * ranks + rank]);
+    let mut effects = Vec::new();
+    let level = read(run, |time| {
+        let send = contrasts(hosts, threshold, time);
+        let receive = contrasts(hosts, threshold, |rank, partner| time(partner, rank));
         effects.push(combine(&send, &receive));
+    })?;
+    Ok(Some((effects, level)))
+}
+
+/// Gives `take` the median times of a source and a destination, length by length; returns their median, `[length]`.
+pub(super) fn read(
+    run: &dyn Run,
+    mut take: impl FnMut(&(dyn Fn(Rank, Rank) -> f64 + Sync)),
+) -> Result<Vec<f64>, BoxError> {
+    let run = &Unticked::of(run)?;
+    let ranks = run.ranks();
+    let mut values = vec![f64::NAN; ranks * ranks];
+    let mut level = Vec::new();
+    for index in 0..run.lengths().len() {
+        run.read_rows(Statistic::Median, index, 0..ranks, &mut values)?;
+        take(&|source, destination| values[source * ranks + destination]);
         level.push(median(&mut values.iter().copied().filter(|time| *time > 0.0).collect::<Vec<_>>()));
     }
-    Ok(Some((effects, level)))
+    Ok(level)
 }
 
 /// Differences of a rank from the middle of its host, over partners.

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     analysis::{
         diagnose::{Diagnosis, Options, diagnose},
-        drawn::{generator, normal},
+        drawn::{generator, normal, torus},
     },
     plan::{Config, Plan, Sweep},
     record::{Cell, Header, MemoryRun, Provenance, Retest, Sink, State, Statistic},
@@ -21,22 +21,33 @@ fn measured(
     more: impl Fn(u64, usize, usize) -> f64,
     slower: impl Fn(usize, usize) -> f64,
 ) -> MemoryRun {
+    measured_by_ranks((hosts, 1, schedule), more, slower)
+}
+
+/// The same with so many ranks on every host, side by side; the functions are of ranks.
+fn measured_by_ranks(
+    (hosts, per_host, schedule): (usize, usize, Schedule),
+    more: impl Fn(u64, usize, usize) -> f64,
+    slower: impl Fn(usize, usize) -> f64,
+) -> MemoryRun {
     let mut rng = generator(hosts as u64);
     let sweep = Sweep::list(&LENGTHS.map(Bytes)).unwrap();
-    let names = Hosts::new((0..hosts).map(|host| format!("n{host:02}")));
+    let ranks = hosts * per_host;
+    let names = Hosts::new((0..ranks).map(|rank| format!("n{:02}", rank / per_host)));
     let config = Config { modes: vec![Mode::OneToOne], sweep, schedule, ..Config::default() };
     let plan = Plan::all(&config, &names).unwrap().remove(0);
     let mut run = MemoryRun::with_statistics(Header::of(&plan, Provenance::default()), vec![Statistic::Median]);
     let own: Vec<f64> = (0..hosts).map(|_| 5e-9 * normal(&mut rng)).collect();
     for length in LENGTHS {
         let mut cell = |from: usize, to: usize| {
-            let far = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
-            let latency = 1e-6 + far + own[from] + own[to] + more(length, from, to);
+            let [host, other] = [from, to].map(|rank| rank / per_host);
+            let far = if host / 8 == other / 8 { 0.0 } else { 0.5e-6 };
+            let latency = 1e-6 + far + own[host] + own[other] + more(length, from, to);
             let time = (latency + length as f64 / 12.5e9 * slower(from, to)) * (1.0 + 0.005 * normal(&mut rng));
             let summary = Summary { min: time, average: time, median: time, max: time, deviation: 0.0 };
             Cell::measured(summary, 10, State::Measured)
         };
-        let pairs = (0..hosts * hosts).map(|pair| (pair / hosts, pair % hosts));
+        let pairs = (0..ranks * ranks).map(|pair| (pair / ranks, pair % ranks));
         let cells = pairs.map(|(from, to)| if from == to { Cell::zero() } else { cell(from, to) }).collect();
         run.push(Bytes(length), cells);
     }
@@ -186,4 +197,39 @@ fn late_hosts_are_named_and_kinds_of_hosts_are_a_remark() {
     assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
     let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
     assert_eq!(hosts.len(), 12);
+}
+
+#[test]
+fn kinds_of_hosts_on_a_torus_are_a_remark() {
+    let hops = torus([3, 3, 3], &mut generator(9));
+    let late = |host: usize| if host < 12 { 0.25e-6 } else { 0.0 };
+    let more = |_, from: usize, to: usize| {
+        let of_leaves = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
+        0.18e-6 * hops[from][to] - of_leaves + late(from) + late(to)
+    };
+    let diagnosis = judged(&measured((27, Schedule::Isolated), more, |_, _| 1.0));
+    assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
+    let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    assert_eq!(hosts.len(), 12);
+}
+
+#[test]
+fn the_slow_way_of_one_rail_out_of_a_leaf_is_named_and_no_rank_or_kind_of_hosts_is() {
+    // Of 24 hosts with two or four ranks on two rails. A message takes the sender's rail out and the receiver's rail in.
+    for per_host in [2, 4] {
+        let is_bad = |rank: usize| rank / per_host / 8 == 2 && rank.is_multiple_of(2);
+        let is_far = |from: usize, to: usize| from / per_host / 8 != to / per_host / 8;
+        for (out, into, direction) in [(true, true, "both"), (true, false, "send"), (false, true, "receive")] {
+            let slower = |from: usize, to: usize| {
+                if is_far(from, to) && (out && is_bad(from) || into && is_bad(to)) { 2.0 } else { 1.0 }
+            };
+            let diagnosis = judged(&measured_by_ranks((24, per_host, Schedule::Isolated), |_, _, _| 0.0, slower));
+            let hosts: Vec<String> = (16..24).map(|host| format!("n{host}")).collect();
+            assert_eq!(found(&diagnosis), [format!("rail {} {direction} bandwidth", hosts.join(","))], "{per_host}");
+            assert!(diagnosis.remarks.is_empty(), "{:?}", diagnosis.remarks);
+        }
+    }
+    // Ranks far from the card on every host are no rail's fault.
+    let far = |_, from: usize, to: usize| 0.2e-6 * (from % 2 + to % 2) as f64;
+    assert_eq!(found(&judged(&measured_by_ranks((24, 2, Schedule::Isolated), far, |_, _| 1.0))), Vec::<String>::new());
 }

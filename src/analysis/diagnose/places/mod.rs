@@ -47,6 +47,7 @@ use rayon::prelude::*;
 
 pub use distance::Distances;
 use fit::Fit;
+pub use fit::USUAL;
 pub use jitter::{Scatterer, find as jitter};
 pub use leaves::ALL;
 pub use place::{Place, Suspect};
