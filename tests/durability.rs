@@ -61,7 +61,7 @@ fn wait_for_lengths(running: &Running, prefix: &Path, count: usize) {
     let start = Instant::now();
     // Files that are just being made do not open yet.
     while store::open(prefix).map_or(0, |run| run.lengths().len()) < count {
-        assert!(start.elapsed() < Duration::from_secs(60), "{}", running.stderr());
+        assert!(start.elapsed() < Duration::from_secs(240), "{}", running.stderr());
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -47,7 +47,7 @@ fn a_job_that_hangs_is_ended_with_all_its_ranks() {
     let limit = Duration::from_secs(2);
     let outcome = Job::under(launcher(), "sleep", 3).args(["86021"]).limit(limit).run();
     assert!(outcome.timed_out && outcome.code != Some(0), "{outcome:?}");
-    assert!(outcome.duration >= limit && outcome.duration < limit + Duration::from_secs(10), "{outcome:?}");
+    assert!(outcome.duration >= limit && outcome.duration < limit + Duration::from_secs(60), "{outcome:?}");
     assert_eq!(sleepers("86021"), 0);
 }
 
@@ -63,7 +63,7 @@ fn a_job_that_is_dropped_is_ended() {
     let start = Instant::now();
     let job = Job::under(launcher(), "sleep", 2).args(["86024"]).start();
     while sleepers("86024") < 2 {
-        assert!(start.elapsed() < Duration::from_secs(30), "the ranks did not start");
+        assert!(start.elapsed() < Duration::from_secs(240), "the ranks did not start");
     }
     drop(job);
     assert_eq!(sleepers("86024"), 0);
@@ -74,7 +74,7 @@ fn signals_reach_the_ranks() {
     let job = shell(2, "trap 'echo caught; exit 75' USR1; echo ready; while :; do sleep 0.05; done").start();
     let start = Instant::now();
     while job.stdout().matches("ready").count() < 2 {
-        assert!(start.elapsed() < Duration::from_secs(30), "the ranks did not start");
+        assert!(start.elapsed() < Duration::from_secs(240), "the ranks did not start");
     }
     job.signal(Signal::USR1);
     let outcome = job.wait();

@@ -13,7 +13,7 @@ use std::{
 
 use common::{
     readme::{commands_below, run_in_order_with},
-    slurm::{Lab, text},
+    slurm::{LIMIT, Lab, text},
 };
 use netmatrix::{
     record::{Run, State, Statistic},
@@ -213,7 +213,7 @@ fn a_long_run_that_comes_back_on_other_nodes_asks_for_the_first_ones() {
     let prefix = file.results().join(&job).join("network");
     let started = Instant::now();
     while store::open(&prefix).map_or(0, |run| run.lengths().len()) < 1 {
-        assert!(started.elapsed() < Duration::from_secs(60), "{}", file.logs());
+        assert!(started.elapsed() < LIMIT, "{}", file.logs());
         thread::sleep(Duration::from_millis(50));
     }
     // What the end of its time would send; then the first nodes of the list are free.
@@ -236,7 +236,7 @@ fn a_job_that_finishes_nothing_in_its_time_is_not_queued_for_ever() {
     let job = file.submit(&lab);
     let started = Instant::now();
     while !file.results().join(&job).join("network_median.nc").exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "{}", file.logs());
+        assert!(started.elapsed() < LIMIT, "{}", file.logs());
         thread::sleep(Duration::from_millis(20));
     }
     // What the end of its time would send.
@@ -254,7 +254,7 @@ fn a_cancelled_job_leaves_readable_files() {
     let prefix = file.results().join(&job).join("network");
     let started = Instant::now();
     while store::open(&prefix).map_or(0, |run| run.lengths().len()) < 3 {
-        assert!(started.elapsed() < Duration::from_secs(60), "{}", file.logs());
+        assert!(started.elapsed() < LIMIT, "{}", file.logs());
         thread::sleep(Duration::from_millis(100));
     }
     lab.run(file.folder.path(), &["scancel", &job]);

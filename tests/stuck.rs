@@ -23,6 +23,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_network_test");
 
 /// What the contract allows beyond the timeout.
 const BEYOND: Duration = Duration::from_secs(10);
+/// What a machine may take that is busy with other things.
+const BUSY: Duration = Duration::from_secs(240);
 
 fn job(folder: &Path, ranks: usize, arguments: &str) -> Job {
     Job::new(PROGRAM, ranks).directory(folder).args(arguments.split_whitespace())
@@ -31,7 +33,7 @@ fn job(folder: &Path, ranks: usize, arguments: &str) -> Job {
 fn wait_until(running: &Running, what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "no {what}: {}", running.stderr());
+        assert!(start.elapsed() < BUSY, "no {what}: {}", running.stderr());
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -200,7 +202,7 @@ fn a_kill_inside_a_length_loses_no_more_than_a_few_seconds() {
     let start = Instant::now();
     // On a fast machine the length may be done before any of it is kept.
     while finished(&prefix) == 0 && kept(&prefix) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "{}", running.stderr());
+        assert!(start.elapsed() < BUSY, "{}", running.stderr());
         thread::sleep(Duration::from_millis(10));
     }
     running.kill();

@@ -13,7 +13,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Time that a job has, waiting in the queue included.
-const LIMIT: Duration = Duration::from_secs(400);
+pub const LIMIT: Duration = Duration::from_secs(400);
 
 static ONE_LAB_AT_A_TIME: Mutex<()> = Mutex::new(());
 

@@ -95,7 +95,7 @@ impl Reader {
     /// Presses the button that a selector names, and waits for the file that it gives.
     pub fn download(&self, button: &str, file: &Path) -> Vec<u8> {
         self.browser.run(&format!("document.querySelector('{button}').click();"));
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + Duration::from_secs(60);
         loop {
             match fs::read(file) {
                 Ok(bytes) if !bytes.is_empty() => return bytes,

@@ -310,7 +310,7 @@ fn what_a_killed_up_has_left_is_cleaned() {
         // Killed alone: what it has started goes on.
         let mut up = cluster.command("up -n 60").spawn().unwrap();
         while cluster.lasting_traces().len() < made {
-            assert!(start.elapsed() < Duration::from_secs(30), "no {made} traces are made");
+            assert!(start.elapsed() < Duration::from_secs(240), "no {made} traces are made");
         }
         up.kill().unwrap();
         up.wait().unwrap();
@@ -345,11 +345,11 @@ fn a_host_that_has_died_is_told_and_made_anew() {
 fn processes_of_a_host_are_frozen_continued_and_killed() {
     let cluster = Cluster::up("-n 3");
     let line = format!("mpirun {PROGRAM} --lengths 1K -n 1000000 -f endless");
-    let job = cluster.job(&line).limit(Duration::from_secs(60)).start();
+    let job = cluster.job(&line).limit(Duration::from_secs(300)).start();
     let rank_becomes = |wanted: fn(&[char]) -> bool| {
         let start = Instant::now();
         while !wanted(&cluster.rank_states("n1")) {
-            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", cluster.rank_states("n1"));
+            assert!(start.elapsed() < Duration::from_secs(240), "{:?}", cluster.rank_states("n1"));
             thread::sleep(Duration::from_millis(20));
         }
     };
