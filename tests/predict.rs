@@ -69,7 +69,7 @@ fn read(folder: &Path) -> (store::ResultSet, Operations) {
 fn is_predicted(hosts: usize, procs: &str) {
     let cluster = format!("--hosts {hosts}");
     let arguments = format!("{AT_SCALE} --procs {procs}");
-    let pairs = "--schedule disjoint -n 1 --warmup 1 --retest 0 --lengths 8,512,1K,16K,24K,32K -f net";
+    let pairs = "--schedule disjoint -n 1 --warmup 0 --retest 0 --lengths 8,512,1K,16K,24K,32K -f net";
     let [pairs, operations] = [pairs, &arguments].map(|arguments| {
         let simulation = simulate(&cluster, arguments);
         assert_eq!(simulation.code, Some(0), "{simulation:?}");

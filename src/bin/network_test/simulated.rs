@@ -1,7 +1,7 @@
 //! `network_test` as a library that a simulated cluster loads: SimGrid's `smpirun` calls its `main` once for each rank.
 //!
-//! The same modules as the program, nothing of it is replaced; clocks that differ are a matter of the cluster. `scripts/simgrid/run` builds this against SimGrid's MPI
-//! and starts it; built against another MPI it is of no use, but harmless.
+//! The same modules as the program; clocks, and how their time passes, are a matter of the cluster.
+//! `scripts/simgrid/run` builds this against SimGrid's MPI and starts it; built against another MPI it is of no use.
 
 mod cli;
 mod dry_run;

@@ -207,6 +207,17 @@ pub(super) fn attend(wire: &Wire, teacher: Rank) -> Result<(Sync, usize), MpiErr
     Ok((Sync { at, offset, bound }, u64::from_le_bytes(bytes(16)) as usize))
 }
 
+/// Waits until `mpi::time()` gives `reading`, awake.
+pub(super) fn wait_until(reading: f64) {
+    loop {
+        let left = reading - mpi::time();
+        if left.is_nan() || left <= 0.0 {
+            break;
+        }
+        crate::pass(left);
+    }
+}
+
 /// The smallest step of this rank's `mpi::time()`, in seconds.
 pub(super) fn step() -> f64 {
     // Enough for steps of some nanoseconds; clocks that tick seldom are read until they have ticked, which takes 0.2 s

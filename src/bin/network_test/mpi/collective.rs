@@ -23,7 +23,7 @@ use crate::watchdog::Arrivals;
 use super::{
     ROOT,
     buffer::{Buffer, touched},
-    clock::Clock,
+    clock::{Clock, wait_until},
     ffi::{MpiError, Wire},
     payload::Payload,
     tree::Tree,
@@ -424,7 +424,7 @@ pub(super) fn common_start(tree: &Tree<'_>, circle: &Circle, clock: &Clock, root
     }
     tree.pass_on(&mut bytes, root)?;
     let start = clock.reading(f64::from_le_bytes(bytes));
-    while mpi::time() < start {}
+    wait_until(start);
     Ok(start)
 }
 

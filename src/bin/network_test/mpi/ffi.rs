@@ -291,8 +291,8 @@ macro_rules! export_main {
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use export_main;
 
-/// Exports a clock of MPI that this library uses instead of the simulator's own, which is one for all ranks: that of each
-/// rank is three seconds ahead of the one before, and those of odd ranks gain as many seconds per second as `$variable`,
+/// Exports a clock of MPI that this library uses instead of the simulator's own, which is one for all ranks, and how its
+/// time passes: that of each rank is three seconds ahead of the one before, and those of odd ranks gain as many seconds per second as `$variable`,
 /// an environment variable, says. Where it is not set, the clock is the simulator's.
 #[allow(unused_macros, reason = "as above")]
 macro_rules! export_clock {
@@ -313,6 +313,15 @@ macro_rules! export_clock {
             // SAFETY: takes nothing, and MPI runs.
             let time = unsafe { ::mpi::ffi::PMPI_Wtime() };
             time + gain * time + ahead
+        }
+
+        /// Seconds that pass for this rank: each reading of a clock that nothing else waits for is an event to simulate.
+        fn pass(seconds: f64) {
+            unsafe extern "C" {
+                fn sg_actor_sleep_for(seconds: f64);
+            }
+            // SAFETY: takes a number of seconds above 0; its caller is a rank, which the simulator calls an actor.
+            unsafe { sg_actor_sleep_for(seconds) }
         }
     };
 }

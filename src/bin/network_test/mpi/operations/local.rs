@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use netmatrix::{plan::operation::ProbeKind, record::operations::Measured, stats::Summary};
 
-use super::super::buffer::touched;
+use super::super::{buffer::touched, clock::wait_until};
 
 /// Seconds that a sample lasts at least, if the clock moves at all: short blocks are copied several times for it.
 const SAMPLE: f64 = 2e-5;
@@ -49,8 +49,7 @@ fn sampled(length: usize, limits: &Limits, mut work: impl FnMut()) -> Measured {
         let begin = mpi::time();
         work();
         if limits.compute > 0.0 {
-            let end = begin + length as f64 * limits.compute;
-            while mpi::time() < end {}
+            wait_until(begin + length as f64 * limits.compute);
         }
     };
     let mut timed = |repeats: usize| {

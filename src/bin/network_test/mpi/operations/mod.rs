@@ -28,6 +28,7 @@ use netmatrix::{
 use super::{
     TrafficError,
     buffer::Buffer,
+    clock::wait_until,
     ffi::{MpiError, Window, Wire},
     tree::Tree,
 };
@@ -69,8 +70,7 @@ impl Stage<'_> {
     #[inline]
     fn compute(&self, bytes: usize) {
         if self.compute > 0.0 {
-            let end = mpi::time() + bytes as f64 * self.compute;
-            while mpi::time() < end {}
+            wait_until(mpi::time() + bytes as f64 * self.compute);
         }
     }
 

@@ -10,7 +10,10 @@ use netmatrix::{
     units::Rank,
 };
 
-use super::super::ffi::{MpiError, Tag, Wire};
+use super::super::{
+    clock::wait_until,
+    ffi::{MpiError, Tag, Wire},
+};
 
 const COUNT: Tag = 60;
 const READY: Tag = 61;
@@ -41,8 +44,7 @@ pub(super) struct Ends<'a> {
 }
 
 fn wait(seconds: f64) {
-    let end = mpi::time() + seconds;
-    while mpi::time() < end {}
+    wait_until(mpi::time() + seconds);
 }
 
 impl Ends<'_> {

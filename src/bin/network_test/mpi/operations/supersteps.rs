@@ -10,6 +10,7 @@ use netmatrix::plan::program::Program;
 use super::{
     super::{
         buffer::Buffer,
+        clock::wait_until,
         ffi::{Many, MpiError, Tag},
     },
     Carried, Stage, mark,
@@ -66,8 +67,7 @@ impl Carried for Supersteps {
 
     fn carry_out(&mut self, stage: &Stage<'_>) -> Result<(), MpiError> {
         for (number, step) in self.steps.iter_mut().enumerate() {
-            let end = mpi::time() + step.work;
-            while mpi::time() < end {}
+            wait_until(mpi::time() + step.work);
             let tag = FIRST_TAG + (number % TAGS) as Tag;
             step.many.exchange(stage.wire, &self.out, &mut self.into, tag)?;
         }
