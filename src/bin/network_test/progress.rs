@@ -211,10 +211,10 @@ fn clock_in(left: Duration) -> String {
 
 /// How the run ended, and what its time was spent on.
 fn summary(ending: Ending, elapsed: Duration, times: &Times) -> String {
-    let ending = match ending {
-        Ending::Complete => "complete".to_owned(),
+    let (ending, kept) = match ending {
+        Ending::Complete => ("complete".to_owned(), ""),
         Ending::Stopped(stop) => {
-            format!("stopped early ({stop}); what is finished is safe, --resume goes on behind it")
+            (format!("stopped early ({stop})"), "; what is finished is safe, --resume goes on from there")
         }
     };
     let share = |time: Duration| 100.0 * time.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
@@ -231,7 +231,7 @@ fn summary(ending: Ending, elapsed: Duration, times: &Times) -> String {
     if known <= elapsed {
         parts.push(format!("turns and waiting {:.1} %", share(elapsed - known)));
     }
-    format!("{ending} after {:.1} s: {}", elapsed.as_secs_f64(), parts.join(", "))
+    format!("{ending} after {:.1} s: {}{kept}", elapsed.as_secs_f64(), parts.join(", "))
 }
 
 #[cfg(test)]

@@ -329,7 +329,7 @@ fn sentence(wait: &Wait) -> String {
     };
     let outcome = match wait.outcome {
         WaitOutcome::Ended | WaitOutcome::Joined => {
-            "the job ends, what is finished is safe, --resume goes on behind it"
+            "the job ends, what is finished is safe, --resume goes on from there"
         }
         WaitOutcome::Skipped => "the pair is left out, the run goes on",
     };
