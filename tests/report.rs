@@ -18,7 +18,7 @@ mod reader;
 #[path = "report/verdicts.rs"]
 mod verdicts;
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, path::Path};
 
 use large::{Large, SLOW};
 use netmatrix::{
@@ -456,7 +456,7 @@ fn four_thousand_ranks_are_zoomed() {
     let frames: Vec<f64> = frames.as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).collect();
     println!("4,096 ranks: a step of the wheel takes {:.1} ms, the longest {:.1} ms", frames[15], frames[29]);
     reader.browser.wheel(place.0, place.1, -600);
-    thread::sleep(Duration::from_millis(50));
+    reader.drawn();
     assert!(reader.number("return networkReport.visible().width") < 4096.0);
     reader.expect_no_complaints();
 }

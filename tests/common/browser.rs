@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// No step of a test takes longer unless something hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A browser with one window.
 pub struct Browser {
@@ -58,7 +58,7 @@ impl Browser {
             "browserName": "chrome",
             "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-            "timeouts": {"script": 30_000, "pageLoad": 60_000},
+            "timeouts": {"script": 1000 * LIMIT.as_secs(), "pageLoad": 1000 * LIMIT.as_secs()},
         }}});
         let made = browser.call("POST", &root, &wanted);
         browser.session = format!("{root}/{}", made["sessionId"].as_str().expect("a session has a number"));
@@ -102,7 +102,7 @@ impl Browser {
     #[track_caller]
     pub fn wait_for(&self, condition: &str) {
         let body = format!(
-            "const end = performance.now() + 20000;
+            "const end = performance.now() + 120000;
              while (!({condition})) {{
                if (performance.now() > end) return false;
                await new Promise((next) => setTimeout(next, 20));

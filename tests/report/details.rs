@@ -1,6 +1,6 @@
 //! What people find out after a while: words beside findings, search, links, single figures as files, paper.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, path::Path};
 
 use netmatrix::{plan::Mode, record::Statistic};
 use serde_json::json;
@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::{
     matrix,
     pages::{Folder, LENGTHS, broken, findings, healthy, measured, measured_as},
+    png_pixels,
     reader::Reader,
 };
 
@@ -161,8 +162,13 @@ fn every_figure_is_a_file_and_tells_its_values() {
         [("line", "column_node005_1"), ("pair", "node003_0_node005_1"), ("histogram", "1048576_histogram")]
     {
         let file = downloads.join(format!("faults_one_to_one_median_{name}_difference.png"));
-        let picture = reader.download(&format!("[data-picture={part}]"), &file);
-        assert!(picture.starts_with(b"\x89PNG") && picture.len() > 5000, "{part}: {} bytes", picture.len());
+        let pixels = png_pixels(&reader.download(&format!("[data-picture={part}]"), &file));
+        // What the page shows is what is saved: paper and what is drawn most, but not where the mouse is.
+        let [paper, drawn, ..] = reader.colours(part)[..] else { panic!("{part} is empty") };
+        for colour in [paper, drawn] {
+            let count = pixels.chunks_exact(4).filter(|pixel| pixel[..3] == colour).count();
+            assert!(count >= 100, "{part}: {count} pixels have the colour {colour:?}");
+        }
     }
     let hover = |canvas: &str, x: f64| {
         let place = reader.browser.run(&format!(
@@ -172,7 +178,7 @@ fn every_figure_is_a_file_and_tells_its_values() {
              return [left + {x} * (width - 96) + 62, top + height / 2];"
         ));
         reader.browser.hover(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
-        thread::sleep(Duration::from_millis(50));
+        reader.drawn();
         reader.text("#tip")
     };
     let tip = hover("pair", 0.999);

@@ -92,6 +92,31 @@ impl Reader {
         [0, 1, 2].map(|channel| colour[channel].as_u64().expect("a channel is a number") as u8)
     }
 
+    /// The colours of a canvas, red, green and blue, the most frequent one first.
+    pub fn colours(&self, canvas: &str) -> Vec<[u8; 3]> {
+        let colours = self.browser.run(&format!(
+            "const canvas = document.getElementById('{canvas}');
+             const copy = new OffscreenCanvas(canvas.width, canvas.height);
+             const pen = copy.getContext('2d', {{ willReadFrequently: true }});
+             pen.drawImage(canvas, 0, 0);
+             const {{ data }} = pen.getImageData(0, 0, canvas.width, canvas.height);
+             const counts = new Map();
+             for (let at = 0; at < data.length; at += 4) {{
+               if (data[at + 3] < 255) continue;
+               const colour = data.slice(at, at + 3).join();
+               counts.set(colour, (counts.get(colour) ?? 0) + 1);
+             }}
+             const frequent = [...counts].sort(([, one], [, other]) => other - one);
+             return frequent.map(([colour]) => colour.split(',').map(Number));"
+        ));
+        serde_json::from_value(colours).expect("a colour has three channels")
+    }
+
+    /// Waits until the page has drawn what the last event changed.
+    pub fn drawn(&self) {
+        self.browser.run("for (const _ of [1, 2]) await new Promise((drawn) => requestAnimationFrame(drawn));");
+    }
+
     /// Presses the button that a selector names, and waits for the file that it gives.
     pub fn download(&self, button: &str, file: &Path) -> Vec<u8> {
         self.browser.run(&format!("document.querySelector('{button}').click();"));
