@@ -122,7 +122,7 @@ is_complete() {
     [ -e "$1" ] && "$network_analyze" info --format json "$1" 2>/dev/null | grep -q '"complete": true'
 }
 
-# Who is slow: on standard output and beside the results, with a page to look at. Returns what `diagnose` does:
+# Who is slow: on standard output and next to the results, with a page to look at. Returns what `diagnose` does:
 # 0 healthy, 1 findings, 5 cannot be judged.
 judge() {
     local folder=$1 median verdict=0 sets=() told=()

@@ -59,7 +59,7 @@ submit() {
         --output="$results/%j.log" "$self"
 }
 
-# Who is slow: in this job's output and beside the results, with a page to look at. Returns what `diagnose` does:
+# Who is slow: in this job's output and next to the results, with a page to look at. Returns what `diagnose` does:
 # 0 healthy, 1 findings, 5 cannot be judged.
 judge() {
     local folder=$1 median verdict=0 sets=() given=() metrics_to=()

@@ -10,7 +10,7 @@
 //! * [`plan`]: everything that is decided before anything runs: configuration, sweep, schedule;
 //! * [`stats`]: samples to numbers;
 //! * [`record`]: what a run is, in memory, and the [`record::Sink`] that accepts one;
-//! * [`measure`]: walks a plan over a [`measure::Fabric`]; a synthetic machine stands beside the trait;
+//! * [`measure`]: walks a plan over a [`measure::Fabric`]; a synthetic machine stands next to the trait;
 //! * [`store`]: runs to NetCDF files and back;
 //! * [`analysis`]: records in, values out;
 //! * [`view`]: finished values to text and pictures; computes nothing;

@@ -3,12 +3,12 @@
 //! In: a matrix of one-way times whose clocks are off by unknown amounts. Out: those amounts, fitted robustly over all
 //! pairs, and what is left of each pair, with its error.
 //!
-//! If the clock of rank `j` is behind that of rank `i`, all of `D_ij` are too short by as much as `D_ji` are too long, so
-//! `(D_ij - D_ji) / 2 = clock_j - clock_i + asymmetry_ij`. With N ranks there are N - 1 unknown clocks and N (N - 1) / 2 pairs:
-//! the clocks are known better the more pairs there are, whatever bound each synchronisation had. They minimise Huber's
-//! loss, which begins with medians. What has the form `clock_j - clock_i` is taken for clocks, unless it is
-//! more than a clock can be off by, or stays while clocks are synchronised anew ([`Clocks::limit`]): at one length a host
-//! that is late to everybody cannot be told from a clock that is behind.
+//! If the clock of rank `j` is behind that of rank `i`, all of `D_ij` are too short by as much as `D_ji` are too long,
+//! so `(D_ij - D_ji) / 2 = clock_j - clock_i + asymmetry_ij`. With N ranks there are N - 1 unknown clocks and N (N - 1)
+//! / 2 pairs: the clocks are known better the more pairs there are, whatever bound each synchronisation had. They
+//! minimise Huber's loss, which begins with medians. What has the form `clock_j - clock_i` is taken for clocks, unless
+//! it is more than a clock can be off by, or stays while clocks are synchronised anew ([`Clocks::limit`]): at one
+//! length a host that is late to everybody cannot be distinguished from a clock that is behind.
 
 use crate::{
     record::Matrix,
@@ -27,8 +27,8 @@ pub struct Clocks {
     pairs: Vec<usize>,
 }
 
-/// Share of the efficiency of the mean that Huber's estimator has on normal data with this limit, in standard deviations,
-/// is 95 % (Huber and Ronchetti, "Robust Statistics", 2009, 4.5).
+/// Share of the efficiency of the mean that Huber's estimator has on normal data with this limit, in standard
+/// deviations, is 95 % (Huber and Ronchetti, "Robust Statistics", 2009, 4.5).
 const HUBER: f64 = 1.345;
 
 /// Sweeps over all ranks, at most: where all pairs were measured a few are enough, on sparse ones an offset has to pass
@@ -75,12 +75,12 @@ impl Clocks {
         Self { offsets, scatter, pairs }
     }
 
-    /// Leaves to the paths what is no clock's. `clocks` are those of all lengths; `bounds` says how far off they may be,
-    /// `[length][rank]` in seconds (NaN: nobody knows).
+    /// Leaves to the paths what is no clock's. `clocks` are those of all lengths; `bounds` says how far off they may
+    /// be, `[length][rank]` in seconds (NaN: nobody knows).
     ///
     /// Clocks are synchronised anew at every length, paths stay. So an offset that stands out from those of the other
-    /// ranks is taken for a path if it is beyond its bound at any length, or stands out the same way at half of the lengths
-    /// or more.
+    /// ranks is taken for a path if it is beyond its bound at any length, or stands out the same way at half of the
+    /// lengths or more.
     pub fn limit(clocks: &mut [Self], bounds: &[Vec<f64>]) {
         let limits: Vec<f64> = clocks.iter().map(Self::usual).collect();
         let ranks = clocks.first().map_or(0, |clocks| clocks.offsets.len());
@@ -144,7 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// Ranks whose clocks are apart by up to 5 us, paths of 2 us that scatter by 40 ns and one that is 3 us late one way.
+    /// Ranks whose clocks are apart by up to 5 us, paths of 2 us that scatter by 40 ns and one that is 3 us late one
+    /// way.
     fn times(ranks: usize, measured: impl Fn(Rank, Rank) -> bool) -> (Matrix, Vec<f64>) {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let clocks: Vec<f64> = (0..ranks).map(|_| rng.random_range(-5e-6..5e-6)).collect();

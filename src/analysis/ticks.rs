@@ -1,10 +1,10 @@
 //! Times between the ticks of a clock.
 //!
-//! In: a run whose clock advances in steps that are not small beside its times. Out: [`Unticked`], the same run with
-//! medians between the steps. The median of samples that are whole steps is one step or the next, on whichever side of the
-//! middle most of them are; their average is where their share on both sides puts it. So a median becomes the average
-//! where that is no further away than a median can be, half a step: otherwise samples were disturbed, which moves averages
-//! and not medians.
+//! In: a run whose clock advances in steps that are not small compared with its times. Out: [`Unticked`], the same run
+//! with medians between the steps. The median of samples that are whole steps is one step or the next, on whichever
+//! side of the middle most of them are; their average is where their share on both sides puts it. So a median becomes
+//! the average where that is no further away than a median can be, half a step: otherwise samples were disturbed, which
+//! moves averages and not medians.
 
 use std::ops::Range;
 
@@ -18,14 +18,15 @@ use crate::{
 /// Where a clock ticks, at least so many pairs have each value.
 const MOST_DISTINCT: usize = 5;
 
-/// Steps of the clock by which the medians of equal pairs may be apart: one of the exchange, and, where what an empty one
-/// takes was subtracted, half a step of that.
+/// Steps of the clock by which the medians of equal pairs may be apart: one of the exchange, and, where what an empty
+/// one takes was subtracted, half a step of that.
 const APART: f64 = 1.5;
 
 /// What of them is left where medians are between the steps: that of the empty exchange.
 const STILL_APART: f64 = 0.5;
 
-/// A step that is so small beside the time of a pair changes no verdict: less than the least effect that is worth a word.
+/// A step that is so small compared with the time of a pair changes no verdict: it is less than the
+/// least effect that is worth a word.
 const SMALL: f64 = 0.01;
 
 /// Values of the shortest length by which a clock is judged.
@@ -62,8 +63,8 @@ impl<'a> Unticked<'a> {
     }
 }
 
-/// The step of a clock by the times that it gave; 0 where it does not show. Halves of a step are the least that is between two
-/// times: of a median of two, or of half an empty exchange.
+/// The step of a clock by the times that it gave; 0 where it does not show. Halves of a step are the least that is
+/// between two times: of a median of two, or of half an empty exchange.
 fn step_of(times: &mut [f64]) -> f64 {
     let count = times.len();
     times.sort_by(f64::total_cmp);

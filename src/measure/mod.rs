@@ -1,7 +1,7 @@
 //! Measuring: walks a plan over a [`Fabric`], feeds a [`crate::record::Sink`], tells what happens through events.
 //!
 //! Every rank runs the same driver over its own end of the fabric; the rank with the sink is the root. The driver
-//! knows neither MPI nor files nor a terminal. The [`synthetic`] machine stands beside the trait: a cluster with known
+//! knows neither MPI nor files nor a terminal. The [`synthetic`] machine stands next to the trait: a cluster with known
 //! faults that is driven by the same code.
 
 mod cells;

@@ -6,7 +6,7 @@ use crate::units::Bytes;
 /// Bytes of a cell in memory, [`crate::record::Cell`], rounded up.
 const CELL: u64 = 104;
 
-/// Bytes that a rank keeps for every rank beside cells: the name of its host in several copies, places in tables.
+/// Bytes that a rank keeps for every rank besides cells: the name of its host in several copies, places in tables.
 const HOST: u64 = 250;
 
 /// What one run will take. Times are not in it: they depend on the machine and are told while measuring.

@@ -28,7 +28,7 @@ const TRAVELLING: f64 = 80.0;
 /// Bytes per second that one process writes into a parallel file system, roughly.
 const WRITING: f64 = 1e9;
 
-/// Small messages of a turn beside its exchanges: the token, and the three of the handshake.
+/// Small messages of a turn besides its exchanges: the token, and the three of the handshake.
 const OF_TURN: f64 = 4.0;
 
 impl Network {

@@ -12,8 +12,8 @@ pub enum State {
     Precise,
     /// The samples ran out before the asked-for precision was reached.
     Imprecise,
-    /// The value cannot be told from the error of its start: the skew of a barrier exceeds it, or on synchronised clocks
-    /// it is further below 0 than their bound allows.
+    /// The value cannot be distinguished from the error of its start: the skew of a barrier exceeds it, or on
+    /// synchronised clocks it is further below 0 than their bound allows.
     ClockBound,
     /// Payloads arrived damaged; the times are those of all exchanges.
     Damaged,

@@ -3,8 +3,8 @@
 //! The one form between measuring, storing and analysing: a [`Header`] says what was measured, where and how; a
 //! [`Cell`] is one ordered pair at one length; a [`Matrix`] is one statistic of all cells at one length. A [`Sink`]
 //! accepts a run while it is measured, row by row; a [`Run`] gives one back, matrix by matrix or in parts, so that
-//! nobody has to hold a whole one. A [`Clustered`] run is one
-//! statistic reduced to sets of pairs; [`operations`] are what P processes did together. This module opens no file and prints nothing.
+//! nobody has to hold a whole one. A [`Clustered`] run is one statistic reduced to sets of pairs; [`operations`] are
+//! what P processes did together. This module opens no file and prints nothing.
 
 mod cell;
 mod clustered;
@@ -51,8 +51,8 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Takes the samples of the pairs of [`Sink::write_retests`] alone, in seconds, `[retest][sample]`, right behind it.
-    /// Called only where the plan has [`crate::plan::Plan::retest_samples`].
+    /// Takes the samples of the pairs of [`Sink::write_retests`] alone, in seconds, `[retest][sample]`, right behind
+    /// it. Called only where the plan has [`crate::plan::Plan::retest_samples`].
     fn write_retest_samples(&mut self, _length_index: usize, _samples: &[Vec<f64>]) -> Result<(), BoxError> {
         Ok(())
     }
@@ -82,8 +82,8 @@ pub trait Sink {
         Ok(())
     }
 
-    /// So many rounds of the length are finished, with all that was kept so far: whatever happens later, a run that goes
-    /// on begins behind them.
+    /// So many rounds of the length are finished, with all that was kept so far: whatever happens later, a run that
+    /// goes on begins behind them.
     fn seal_kept(&mut self, _length_index: usize, _rounds: usize) -> Result<(), BoxError> {
         Ok(())
     }
@@ -126,7 +126,7 @@ pub trait Run {
         states_of_values(self, length_index, rows, states)
     }
 
-    /// Adds to the cells of the given rows what is known beside statistics and states: the bounds of clocks, damaged
+    /// Adds to the cells of the given rows what is known besides statistics and states: the bounds of clocks, damaged
     /// payloads. Here: nothing.
     fn read_further(&self, _length_index: usize, _rows: Range<usize>, _cells: &mut [Cell]) -> Result<(), BoxError> {
         Ok(())
@@ -137,8 +137,8 @@ pub trait Run {
         Ok(Vec::new())
     }
 
-    /// The samples of the pairs of [`Run::retests`] alone, in seconds, `[retest][sample]`, in the order in which they were
-    /// taken; empty where none were kept. Here: none.
+    /// The samples of the pairs of [`Run::retests`] alone, in seconds, `[retest][sample]`, in the order in which they
+    /// were taken; empty where none were kept. Here: none.
     fn retest_samples(&self, _length_index: usize) -> Result<Vec<Vec<f64>>, BoxError> {
         Ok(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! Middles and scatters that a few wild values cannot move.
+//! Middles and scatters that a few outliers cannot move.
 
 use super::median;
 

@@ -1,4 +1,4 @@
-//! What stands beside the statistics of a cell, in one file of a set: why it has the samples it has, how far off the
+//! What stands next to the statistics of a cell, in one file of a set: why it has the samples it has, how far off the
 //! clocks may have been, how many payloads arrived damaged.
 
 use super::classic::Kind;

@@ -1,12 +1,12 @@
 //! Files of network_tests2, told in our words.
 //!
 //! Three layouts: the classic one (one statistic per file, `test_type` a number), the newer one (`test_type` a text, no
-//! noise), and the newer one's file with every single delay (a fourth axis). Hosts stand beside them in a text file.
+//! noise), and the newer one's file with every single delay (a fourth axis). Hosts stand next to them in a text file.
 //!
 //! The average of their round trip is half of it, and is doubled on reading; their deviation of it is about the halved
-//! average, and stays as it is. Their first axis is the rank whose clock took the time, ours is the source. For messages and broadcasts that is
-//! the receiver, so the axes are exchanged on reading; for put, get and the round trip it is the rank that
-//! begins, as in ours.
+//! average, and stays as it is. Their first axis is the rank whose clock took the time, ours is the source. For
+//! messages and broadcasts that is the receiver, so the axes are exchanged on reading; for put, get and the round trip
+//! it is the rank that begins, as in ours.
 
 use std::{io::Read, path::Path};
 

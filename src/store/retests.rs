@@ -8,11 +8,12 @@
 //! 65536,2,9,node003,node010,4.1e-5,4.2e-5,4.2e-5
 //! ```
 //!
-//! Lengths are in bytes, times in seconds, `NaN` where there was no sample; names of hosts as in [`super::csv`]. The variables have places for as many
-//! retests as the plan asks for, the table has a line for those that there were. The variables count: the table is
-//! made from them anew when a run is resumed.
+//! Lengths are in bytes, times in seconds, `NaN` where there was no sample; names of hosts as in [`super::csv`]. The
+//! variables have places for as many retests as the plan asks for, the table has a line for those that there were. The
+//! variables count: the table is made from them anew when a run is resumed.
 //!
-//! Where the plan keeps samples, those of the pairs alone stand in a variable beside, `retest_samples[n][retests][samples]`.
+//! Where the plan keeps samples, those of the pairs alone stand in a variable of their own,
+//! `retest_samples[n][retests][samples]`.
 
 use std::{
     fs::{self, File},
@@ -175,7 +176,8 @@ pub(super) fn define(file: &mut FileMut, places: usize, samples: usize) -> netcd
     Ok(())
 }
 
-/// The samples of retests, `[retest][sample]`, and nothing in places that are left over, as they stand in a NetCDF file.
+/// The samples of retests, `[retest][sample]`, and nothing in places that are left over, as they stand in a NetCDF
+/// file.
 pub(super) fn encode_samples(samples: &[Vec<f64>], places: usize, most: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(places * most * size_of::<f64>());
     for place in 0..places {

@@ -1,7 +1,7 @@
 //! The names and rules that writer and reader share: what a file of ours consists of.
 //!
 //! Dimensions, scalars and `data` are network_tests2's, so that its viewer and scripts open our files. Everything else
-//! stands beside them.
+//! stands next to them.
 
 use crate::{
     plan::Side,

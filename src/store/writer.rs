@@ -93,7 +93,7 @@ struct Output {
     record_size: u64,
     data: Place,
     length: Place,
-    /// What stands beside the values.
+    /// What stands next to the values.
     companions: Vec<(Companion, Place)>,
     /// Where beginning and end of a length go; empty in all files but one.
     moments: Vec<Place>,
@@ -383,7 +383,7 @@ impl Output {
     }
 }
 
-/// The values of one statistic as they stand in a file. The statistic is told apart once, not for every cell.
+/// The values of one statistic as they stand in a file. Which statistic it is, is decided once, not for every cell.
 fn encode(statistic: Statistic, cells: &[Cell], bytes: &mut Vec<u8>) {
     fn with(cells: &[Cell], bytes: &mut Vec<u8>, value: impl Fn(&Cell) -> f64) {
         bytes.resize(cells.len() * SIZE, 0);

@@ -87,7 +87,7 @@ fn write_choices(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     let mut table = Table::new(["operation", "P", "bytes", "speed-up", "time saved", "over"]).left(0).left(5);
     for Comparison { operation, baseline, procs, length, speed_up } in comparisons {
-        // Of what is slower nothing is saved, and how much slower it is stands beside.
+        // Of what is slower nothing is saved, and how much slower it is stands next to it.
         let saved = if speed_up < 1.0 { "-".to_owned() } else { format!("{:.0} %", 100.0 * (1.0 - 1.0 / speed_up)) };
         let numbers = [procs.to_string(), length.to_string(), format!("{speed_up:.2}"), saved];
         table.push([operation.to_string()].into_iter().chain(numbers).chain([baseline.to_string()]));

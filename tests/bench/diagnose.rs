@@ -1,4 +1,4 @@
-//! The detector measured: how long it takes beside reading a run's files and taking the median of every length.
+//! The detector measured: how long it takes next to reading a run's files and taking the median of every length.
 //!
 //! `cargo bench --no-default-features --bench diagnose` writes runs of leaf switches of 32 hosts with a slow receiver
 //! into a temporary folder and measures in turn, five times each, reading the two statistics that the detector looks

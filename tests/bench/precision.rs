@@ -1,5 +1,5 @@
 //! What adaptive stopping costs and what it keeps: samples per cell, and how often the median is as close to the true
-//! one as promised, on a synthetic machine whose true times are known. A fixed number of samples stands beside it.
+//! one as promised, on a synthetic machine whose true times are known. A fixed number of samples stands next to it.
 
 use netmatrix::{
     measure::{

@@ -1,4 +1,4 @@
-//! How long storing and reloading a run takes, beside `cp` of the same bytes: 256 ranks, 100 lengths, 5 statistics.
+//! How long storing and reloading a run takes, next to `cp` of the same bytes: 256 ranks, 100 lengths, 5 statistics.
 //!
 //! All three take turns in one run, so that the ratio does not depend on what else the machine does. The target is
 //! storing and reloading in at most twice the time of `cp`. Bytes go to the page cache, as those of `cp` do; set

@@ -161,7 +161,7 @@ impl Job {
             None => Command::new(&self.program),
         };
         command.args(&self.arguments);
-        command.envs(self.environment).stdin(Stdio::null()).stdout(twin(&stdout)).stderr(twin(&stderr));
+        command.envs(self.environment).stdin(Stdio::null()).stdout(copy(&stdout)).stderr(copy(&stderr));
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
@@ -172,7 +172,7 @@ impl Job {
     }
 }
 
-fn twin(file: &File) -> File {
+fn copy(file: &File) -> File {
     file.try_clone().expect("an open file can be cloned")
 }
 

@@ -17,7 +17,7 @@ pub const LENGTHS: usize = 100;
 /// Processes.
 pub const RANKS: usize = 78;
 
-/// Bytes of the matrices, which is what a result set's file of one statistic has beside a short header.
+/// Bytes of the matrices, which is what a result set's file of one statistic has besides a short header.
 pub const MATRICES: f64 = (8 * RANKS * RANKS * LENGTHS) as f64;
 
 /// The Lomonosov data with log-normal noise.

@@ -362,7 +362,7 @@ fn lengths_that_are_near_each_other_are_joined_and_others_are_refused() {
         let new = day(&Machine { lengths: new.to_vec(), ..machine.clone() }, 2, planted);
         Place::with(&[("old", &day(&machine, 1, None)), ("new", &new)])
     };
-    // A tenth longer messages take longer, but that is nobody's fault.
+    // A tenth longer messages take longer, but that is no fault.
     let near = place(&[0, 4500, 1_150_000], None);
     let text = near.compare(&["old", "new"]).ends(exit::SUCCESS);
     assert!(text.starts_with("UNCHANGED") && text.contains("2 of 3 lengths are not the same"), "{text}");

@@ -17,7 +17,7 @@ use crate::machine::{Machine, Planted};
 /// Numbers of hosts of machines that are large enough for everything to be found.
 const MANY: &[usize] = &[16, 24, 32, 48, 64];
 
-/// Numbers of hosts among which only large changes can be told from noise.
+/// Numbers of hosts among which only large changes can be distinguished from noise.
 const FEW: &[usize] = &[4, 5, 6, 7];
 
 const SETTINGS: Settings = Settings { statistic: Statistic::Median, threshold: 0.05, confidence: 0.99 };

@@ -84,7 +84,7 @@ fn who_is_slow_while_others_communicate_minds_noise() {
         assert_eq!(finding["modes"], json!([noisy.to_string()]));
         is_near(&finding["ratio"], 1.3);
     }
-    // Without the quiet twin nobody knows.
+    // Without the quiet run nobody knows.
     let document = judged(&[(Mode::Put, &healthy), (Mode::Noise, &machine)]);
     assert_eq!(named(only(&document)), "node node012 both bandwidth");
 }

@@ -7,7 +7,7 @@ use crate::scan::{Kind, Mention, mentions, module_of};
 struct Layer {
     /// Module of the library, or program.
     name: &'static str,
-    /// Modules of the library, or items of them, that it may use beside itself.
+    /// Modules of the library, or items of them, that it may use besides itself.
     may: &'static [&'static str],
 }
 
@@ -54,7 +54,7 @@ const OWNERS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// The MPI calls. Beside it, unsafe is only the promise about the store's type of characters.
+/// The MPI calls. Besides it, unsafe is only the promise about the store's type of characters.
 const UNSAFE_FILES: [&str; 3] =
     ["bin/network_test/mpi/ffi.rs", "bin/network_test/mpi/ffi/requests.rs", "bin/network_test/mpi/ffi/window.rs"];
 

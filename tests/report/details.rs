@@ -1,4 +1,4 @@
-//! What people find out after a while: words beside findings, search, links, single figures as files, paper.
+//! What people find out after a while: words next to findings, search, links, single figures as files, paper.
 
 use std::{fs, path::Path};
 

@@ -101,8 +101,8 @@ fn a_slow_cable_shows_in_its_row_and_its_column_and_traffic_crosses_cables() {
     cluster.measure(LENGTH, "--timing transfer --warmup-time 0s --retest 0");
     let after = cluster.counters();
     cluster.assert_slow(LENGTH, "--timing transfer", |source, destination| source == 2 || destination == 2);
-    // All that a host exchanges with the five others, and little beside: headers, empty messages, the result. The first
-    // two ranks exchange more, because the time that the run will take is forecast from them.
+    // All that a host exchanges with the five others, and little besides: headers, empty messages, the result. The
+    // first two ranks exchange more, because the time that the run will take is forecast from them.
     let payload = 5 * (SAMPLES + WARMUP) * LENGTH;
     for (host, (before, after)) in before.iter().zip(&after).take(6).enumerate() {
         for bytes in [after.sent_bytes - before.sent_bytes, after.received_bytes - before.received_bytes] {

@@ -78,8 +78,8 @@ impl Fabric {
         self.leaf.len()
     }
 
-    /// The leaves whose uplink can be told from all others': there are at least three, and each has at least three
-    /// hosts.
+    /// The leaves whose uplink can be distinguished from all others': there are at least three, and each has at least
+    /// three hosts.
     pub fn uplinks(&self) -> Vec<Vec<usize>> {
         let count = self.leaf.iter().max().map_or(0, |last| last + 1);
         let members = |leaf| (0..self.hosts()).filter(|host| self.leaf[*host] == leaf).collect::<Vec<_>>();

@@ -92,7 +92,7 @@ pub(super) fn find(
     }
 }
 
-/// Sums up to every place. Weights make distances relative; dividing by the largest length keeps the sums tame.
+/// Sums up to every place. Weights make distances relative; dividing by the largest length keeps the sums small.
 fn prefix_sums(x: &[f64], curve: &[f64], unit: f64, places: &[usize]) -> Vec<Sums> {
     let largest = x.iter().copied().fold(1.0, f64::max);
     let level =

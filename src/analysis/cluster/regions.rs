@@ -37,7 +37,7 @@ pub struct Region {
     pub pairs: usize,
     /// What its cells decode to, by length, in the unit of the statistic.
     pub levels: Vec<f64>,
-    /// Standard deviation of the original cells around the level, as a share of it; known only beside the original.
+    /// Standard deviation of the original cells around the level, as a share of it; known only next to the original.
     pub spread: Option<f64>,
     /// Cells of its pairs that are kept exactly.
     pub exceptions: usize,

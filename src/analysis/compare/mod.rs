@@ -2,13 +2,13 @@
 //!
 //! In: two runs of one mode. Out: a [`Comparison`]: hosts, groups, pairs and the whole fabric that became slower or
 //! faster, hosts that came, went or moved. Hosts are joined by name, whatever their ranks; lengths by size. What a run
-//! is slow in on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is judged, by the
-//! model that judges a run (`places`), with the distances that both runs show. What became faster is what is slow in the
-//! negated difference. What crosses no place that changed says what all pairs share (`shifts`).
+//! is slow in on both days is no change: only the difference, `ln(new / base)` of every pair of hosts, is judged, by
+//! the model that judges a run (`places`), with the distances that both runs show. What became faster is what is slow
+//! in the negated difference. What crosses no place that changed says what all pairs share (`shifts`).
 //!
 //! A change counts if it exceeds the threshold and the noise: with the probability `confidence`, two runs of a healthy
-//! machine differ in nothing. The error is divided evenly among what became slower, what became faster, what pairs of hosts
-//! share and what pairs inside hosts share.
+//! machine differ in nothing. The error is divided evenly among what became slower, what became faster, what pairs of
+//! hosts share and what pairs inside hosts share.
 
 mod changes;
 mod classes;
@@ -50,10 +50,10 @@ pub enum CompareError {
     Read(#[from] BoxError),
 }
 
-/// Hosts from which on single ones can be told apart.
+/// Hosts from which on single ones can be distinguished.
 const LEAST_HOSTS: usize = 4;
 
-/// Fewest pairs of a host whose middle says something: of two, it follows either.
+/// Fewest pairs of a host whose median is not moved by one of them alone.
 const LEAST_PAIRS: f64 = 3.0;
 
 /// What became slower and what became faster, what pairs of hosts and what pairs inside hosts have in common.
@@ -256,13 +256,14 @@ impl Comparing<'_> {
         self.ranges(&inside.shift, self.joined.shared.len()).into_iter().map(describe).collect()
     }
 
-    /// The places that became slower (sign 1) and those that became faster (sign -1), and the difference of the pairs that
-    /// cross none of them.
+    /// The places that became slower (sign 1) and those that became faster (sign -1), and the difference of the pairs
+    /// that cross none of them.
     fn of_places(&self, distances: &Distances) -> (Vec<(f64, Suspect)>, Folded) {
         let floor = self.floor();
         let least = Least { alike: shifts::RUN_TO_RUN, host: floor, way: floor, link: floor.max(Least::OF_TIMES.link) };
         let asked = Asked { mode: self.base.header().mode, confidence: self.share(), least };
-        // Among others that communicate, some of a place's pairs meet them on their way, and in another run other ones do.
+        // Among others that communicate, some of a place's pairs meet them on their way, and in another run other ones
+        // do.
         let is_alone = [self.base, self.new].iter().all(|run| run.header().schedule() == Schedule::Isolated);
         let mut rest = self.difference.change.clone();
         let judge = |rest: &Folded, sign: f64| {
@@ -277,8 +278,8 @@ impl Comparing<'_> {
             suspects.retain(|suspect| is_clear(suspect) && (is_alone || !suspect.place.is_of_some()));
             suspects
         };
-        // Where one leaf's way became faster, those of all others look slower: what is clearer comes first, and takes its
-        // pairs away.
+        // Where one leaf's way became faster, those of all others look slower: what is clearer comes first, and takes
+        // its pairs away.
         let clearest = |suspects: &[Suspect]| suspects.iter().map(|suspect| suspect.log).fold(0.0, f64::min);
         let [slower, faster] = [1.0, -1.0].map(|sign| judge(&rest, sign));
         let (sign, first, mut second) =

@@ -1,20 +1,25 @@
 //! What many pairs have in common: the whole fabric, pairs inside or between groups of hosts.
 //!
-//! In: the difference of two runs, of the pairs that cross no place that changed by itself, and the groups of the base run.
-//! Out: [`Shifts`]; the ranges of lengths in which these are more than noise.
+//! In: the difference of two runs, of the pairs that cross no place that changed by itself, and the groups of the base
+//! run. Out: [`Shifts`]; the ranges of lengths in which these are more than noise.
 
 use rayon::prelude::*;
 
 use crate::{
-    analysis::{diagnose::folded::Folded, square::Square},
+    analysis::{
+        diagnose::{folded::Folded, places::Least},
+        square::Square,
+    },
     stats::{median, median_of, scatter, scatter_about_zero},
 };
 
-/// Pairs of a host, inside its group and with others, that say by how much these differ: of one, a disturbed cell would.
+/// Pairs of a host, inside its group and with others, that say by how much these differ: of one, a disturbed cell
+/// would.
 const LEAST_PAIRS: usize = 2;
 
-/// By how much two healthy runs differ for a whole length, or for a host: standard deviation, `ln(ratio)`.
-pub(super) const RUN_TO_RUN: f64 = 0.01;
+/// By how much two healthy runs differ for a whole length, or for a host, where the runs do not show it: standard
+/// deviation, `ln(ratio)`. Two of it are the least that a host is named for: what healthy hosts may add is not named.
+pub(super) const RUN_TO_RUN: f64 = Least::OF_TIMES.host / 2.0;
 
 /// Lengths from which on their scatter says by how much a length differs from run to run.
 const MANY_LENGTHS: usize = 4;
@@ -79,8 +84,8 @@ impl Shifts {
     }
 }
 
-/// The middle host's middle pair among those for which `keep` is true: nearly half of the hosts can have changed by
-/// themselves before it follows them, of the middle of all pairs less than a third.
+/// The median host's median pair among those for which `keep` is true: nearly half of the hosts can have changed by
+/// themselves before it follows them; the median of all pairs follows less than a third of the hosts.
 fn shift(mean: &Square, keep: &(dyn Fn(usize, usize) -> bool + Sync)) -> Shift {
     let of_host = |i: usize| {
         let row = mean.row(i).iter().enumerate().filter(|(j, value)| keep(i, *j) && !value.is_nan());
@@ -111,7 +116,7 @@ pub(super) fn with_run_to_run(shifts: &[Shift]) -> Vec<Shift> {
     shifts.iter().map(|shift| Shift { error: shift.error.hypot(own), ..*shift }).collect()
 }
 
-/// Ranges of lengths whose mean exceeds `floor`, by `threshold` standard errors: the clearest first, then those beside
+/// Ranges of lengths whose mean exceeds `floor`, by `threshold` standard errors: the clearest first, then those next to
 /// it.
 pub(super) fn ranges(shifts: &[Shift], threshold: f64, floor: f64) -> Vec<Range> {
     let mut found = Vec::new();

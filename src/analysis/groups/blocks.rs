@@ -5,7 +5,7 @@
 use super::Band;
 use crate::analysis::square::Square;
 
-/// The blocks between parts of one square: their cells and a middle that a few wild ones cannot move.
+/// The blocks between parts of one square: their cells and a middle that a few outliers cannot move.
 pub(super) struct Blocks {
     pub count: usize,
     pub noise: f64,
@@ -58,7 +58,7 @@ impl Blocks {
     }
 }
 
-/// Mean of values after wild ones were taken back to three times the noise; NaN if there are none. They are reordered.
+/// Mean of values after outliers were taken back to three times the noise; NaN if there are none. They are reordered.
 pub(super) fn middle(values: &mut [f32], noise: f64) -> f64 {
     let count = values.len() as f64;
     if values.len() < 3 {
@@ -78,7 +78,7 @@ pub(super) fn weight(variance: f64, cells: f64, others: f64) -> f64 {
     both / (variance * (cells + others) + LEAST_DIFFERENCE * LEAST_DIFFERENCE * both)
 }
 
-/// Largest share of a column of two cells or less in a sum of squares: one wild cell must not decide.
+/// Largest share of a column of two cells or less in a sum of squares: one outlier must not decide.
 pub(super) const MOST_OF_FEW: f64 = 2.0;
 
 /// Sum of squared differences of two shapes in units of noise. Each column has a difference, its weight, and whether it
@@ -167,7 +167,7 @@ mod tests {
     fn a_middle_is_a_mean_that_wild_values_cannot_move() {
         assert_eq!(middle(&mut [1.0, 2.0], 0.1), 1.5);
         assert_eq!(middle(&mut [1.0, 2.0, 3.0], 10.0), 2.0);
-        // The wild one is taken back to three times the noise above the median.
+        // The outlier is taken back to three times the noise above the median.
         let mut values = [0.0, 0.0, 0.0, 0.0, 1e9];
         assert!((middle(&mut values, 0.1) - 0.3 / 5.0).abs() < 1e-9);
         assert!(middle(&mut [], 0.1).is_nan());

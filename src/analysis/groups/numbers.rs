@@ -1,8 +1,8 @@
 //! What explains the known cells of a band, and what that costs.
 //!
 //! In: a [`Band`], and places for its hosts ([`Places`]). Out: [`Numbers`]: how far places are from each other, what
-//! hosts add, and bad uplinks; their cost, beside that of cells and of saying where hosts are. It moves nobody: that is
-//! [`super::tree`]'s and [`super::torus`]'s.
+//! hosts add, and bad uplinks; their cost, besides that of cells and of saying where hosts are. It moves nobody: that
+//! is [`super::tree`]'s and [`super::torus`]'s.
 
 use super::{Band, blocks::LEAST_DIFFERENCE, count, sizes};
 use crate::stats::median;
@@ -22,7 +22,7 @@ pub trait Places {
     fn kind(&self, place: usize, other: usize) -> usize;
 
     /// Takes back what no network does to the middles of ways, `[kind]`.
-    fn mend(&self, _middles: &mut [f64]) {}
+    fn repair(&self, _middles: &mut [f64]) {}
 }
 
 /// Groups with a middle of its own for every two of them.
@@ -54,7 +54,7 @@ impl Places for Groups<'_> {
     }
 }
 
-/// Largest part of a cell in a cost, as a square in units of noise: one wild cell must not decide.
+/// Largest part of a cell in a cost, as a square in units of noise: one outlier must not decide.
 const MOST_OF_CELL: f64 = 9.0;
 
 /// What a host adds that costs 1, `ln(ratio)`: most hosts add little.
@@ -76,7 +76,7 @@ const MIDDLE: f64 = 3.0;
 const LEAST_UPLINK: f64 = 0.05;
 const UPLINK_ERRORS: f64 = 5.0;
 
-/// How often numbers are told apart anew.
+/// How often all numbers are fitted anew.
 const STEPS: usize = 4;
 
 /// A known pair, from the row of one of its hosts.
@@ -159,7 +159,7 @@ impl Numbers {
             rests[places.kind(own, other)].push(rest);
         }
         self.level.iter_mut().zip(&mut rests).for_each(|(level, rests)| *level = median(rests));
-        places.mend(&mut self.level);
+        places.repair(&mut self.level);
     }
 
     fn find_hosts(&mut self, known: &Known, places: &impl Places) {

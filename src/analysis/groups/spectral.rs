@@ -19,8 +19,8 @@ const MOST_PATTERNS: usize = 24;
 /// Least share by which further patterns must lessen the error of a prediction.
 const LEAST_GAIN: f64 = 0.01;
 
-/// Departure from what patterns say, in units of the usual one, from which on a value is wild.
-const WILD: f64 = 4.0;
+/// Departure from what patterns say, in units of the usual one, from which on a value is an outlier.
+const OUTLIER: f64 = 4.0;
 
 /// Share of the hosts that a pattern is about, at least: the inverse of the sum of fourth powers of a unit vector.
 const LEAST_SPREAD: f64 = 0.2;
@@ -37,8 +37,8 @@ const HELD: usize = 16;
 /// How often cells are filled in where many are missing: every time brings them nearer by the share that is known.
 const FILLINGS_OF_MANY: usize = 24;
 
-/// How often cells that are missing, the diagonal among them, or wild are filled in with what the patterns say about
-/// them.
+/// How often cells that are missing, the diagonal among them, or outlying are filled in with what the patterns say
+/// about them.
 const FILLINGS: usize = 4;
 
 /// Steps of the subspace iteration.
@@ -90,9 +90,9 @@ pub fn patterns(band: &Band, judge: Judge) -> Patterns {
         let predicted;
         (found, predicted) = fewest(&vectors, &strengths, &second);
         start = vectors;
-        // What is missing and what is wild is filled in with what the patterns say: a slow pair is no pattern.
+        // What is missing and what is an outlier is filled in with what the patterns say: a slow pair is no pattern.
         let mut departures: Vec<f64> = first.upper_pairs().map(|(i, j, value)| value - predicted[(i, j)]).collect();
-        let limit = WILD * scatter(&mut departures);
+        let limit = OUTLIER * scatter(&mut departures);
         matrix = DMatrix::from_fn(hosts, hosts, |i, j| {
             let value = first.at(i, j);
             if (value - predicted[(i, j)]).abs() <= limit { value } else { predicted[(i, j)] }

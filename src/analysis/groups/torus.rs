@@ -101,7 +101,7 @@ impl Places for Torus {
     }
 
     /// What is farther takes no less.
-    fn mend(&self, middles: &mut [f64]) {
+    fn repair(&self, middles: &mut [f64]) {
         let mut least = f64::NEG_INFINITY;
         for middle in &mut middles[1..] {
             least = if *middle > least { *middle } else { least };
@@ -142,8 +142,8 @@ fn hops(sides: &[usize]) -> Arc<[u8]> {
     (0..places).flat_map(|a| (0..places).map(move |b| between(a, b))).collect()
 }
 
-/// What every pair costs at every number of hops, less what is usual for it: the mean over all numbers of hops, as often
-/// as they are. Pairs that were not measured cost 0 wherever they are.
+/// What every pair costs at every number of hops, less what is usual for it: the mean over all numbers of hops, as
+/// often as they are. Pairs that were not measured cost 0 wherever they are.
 struct Costs {
     hosts: usize,
     kinds: usize,
@@ -243,8 +243,8 @@ impl State {
         1.0 + f64::from(total(&self.torus, &costs)) / costs.usual
     }
 
-    /// Tori with these numbers, with what cells cost; the best first. Each of so many begins with another host, from the
-    /// `first` on.
+    /// Tori with these numbers, with what cells cost; the best first. Each of so many begins with another host, from
+    /// the `first` on.
     fn begun(
         known: &[Known],
         hops: &Arc<[u8]>,
@@ -355,7 +355,7 @@ fn exchange(torus: &mut Torus, costs: &Costs) -> bool {
     is_changed
 }
 
-/// Fills places beside those of `some` hosts, each with its place; the clearest first.
+/// Fills places next to those of `some` hosts, each with its place; the clearest first.
 fn filled(hops: &Arc<[u8]>, some: &[(usize, usize)], costs: &Costs) -> Torus {
     let hosts = costs.hosts;
     let mut torus = Torus { hops: hops.clone(), place: vec![NOWHERE; hosts] };
@@ -444,8 +444,8 @@ pub struct Explained {
     pub hops: Vec<u8>,
     /// As a sum of squares in units of noise, with what the torus itself costs.
     pub cost: f64,
-    /// Mean square of what is left of a cell, in units of noise, wild ones taken back; less for every number that was taken
-    /// from the cells.
+    /// Mean square of what is left of a cell, in units of noise, outliers taken back; less for every number that was
+    /// taken from the cells.
     pub misfit: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Straight lines through times, and lines in pieces: where does a library change its protocol?
 //!
-//! In: lengths and times. Out: [`Line`]s with intervals, [`Piecewise`] lines whose change points an information criterion
-//! has chosen. Departures count as shares of the time, so that microseconds weigh as much as seconds.
+//! In: lengths and times. Out: [`Line`]s with intervals, [`Piecewise`] lines whose change points an information
+//! criterion has chosen. Departures count as shares of the time, so that microseconds weigh as much as seconds.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -61,8 +61,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Least squares through `(length, time)`; `None` with fewer than two lengths. Points that are NaN, and times that are
-    /// not above 0 where departures are shares, take no part.
+    /// Least squares through `(length, time)`; `None` with fewer than two lengths. Points that are NaN, and times that
+    /// are not above 0 where departures are shares, take no part.
     pub fn fit(points: &[(f64, f64)], weights: Weights) -> Option<Self> {
         let mut sums = Sums::default();
         points.iter().for_each(|(length, time)| sums.add(*length, *time, weights));
@@ -173,11 +173,11 @@ const LEAST_POINTS: usize = 3;
 /// Most pieces.
 const MOST_PIECES: usize = 6;
 
-/// Departures below this share are not told apart: a curve that is exact is not cut into pieces for its last digits.
+/// Departures below this share are not distinguished: a curve that is exact is not cut into pieces for its last digits.
 const FINEST: f64 = 0.002;
 
-/// What a further piece costs: its two numbers, and the change point, which counts twice (Zhang and Siegmund, "A modified
-/// Bayes information criterion", 2007, give a change point more than a parameter).
+/// What a further piece costs: its two numbers, and the change point, which counts twice (Zhang and Siegmund, "A
+/// modified Bayes information criterion", 2007, give a change point more than a parameter).
 const PER_PIECE: f64 = 4.0;
 
 /// Lengths up to which any may begin a piece; of more, every so many-th.
@@ -187,8 +187,8 @@ impl Piecewise {
     /// Least lengths at which a step can be found.
     pub const LEAST_FOR_STEP: usize = 2 * LEAST_POINTS;
 
-    /// Through `(length, time)`, ascending lengths: as few pieces as the Bayesian information criterion allows. `None` with
-    /// fewer than two usable points.
+    /// Through `(length, time)`, ascending lengths: as few pieces as the Bayesian information criterion allows. `None`
+    /// with fewer than two usable points.
     pub fn fit(points: &[(u64, f64)]) -> Option<Self> {
         let points: Vec<(u64, f64)> =
             points.iter().copied().filter(|(_, time)| time.is_finite() && *time > 0.0).collect();

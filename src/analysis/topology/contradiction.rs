@@ -16,7 +16,7 @@ pub enum Contradiction {
         hosts: Vec<usize>,
         /// Where the file has them.
         leaf: usize,
-        /// Where they seem to be: one leaf, or several that cannot be told apart.
+        /// Where they seem to be: one leaf, or several that cannot be distinguished.
         seems: Vec<usize>,
     },
     /// The hosts of these leaves are one group in the data.
@@ -35,7 +35,7 @@ pub enum Contradiction {
     Unplaced {
         /// Who.
         hosts: Vec<usize>,
-        /// One leaf, or several that cannot be told apart.
+        /// One leaf, or several that cannot be distinguished.
         seems: Vec<usize>,
     },
 }
@@ -95,13 +95,13 @@ mod tests {
     use crate::units::Bytes;
 
     /// Hosts by group.
-    fn inferred(groups: &[&[usize]], strangers: &[usize]) -> Inferred {
+    fn inferred(groups: &[&[usize]], unplaced: &[usize]) -> Inferred {
         let found = |hosts: &&[usize]| Found { hosts: hosts.to_vec(), inside: [1e-6, 1e-4] };
         Inferred {
             lengths: [Bytes(0), Bytes(1 << 20)],
             groups: groups.iter().map(found).collect(),
             between: Vec::new(),
-            strangers: strangers.to_vec(),
+            unplaced: unplaced.to_vec(),
         }
     }
 

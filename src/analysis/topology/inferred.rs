@@ -60,7 +60,7 @@ pub struct Inferred {
     /// All pairs of groups.
     pub between: Vec<Between>,
     /// Hosts that are near no group, ascending; they are in none.
-    pub strangers: Vec<usize>,
+    pub unplaced: Vec<usize>,
 }
 
 impl Inferred {
@@ -75,13 +75,13 @@ impl Inferred {
         let group = if hosts < LEAST_HOSTS { vec![0; hosts] } else { sample::infer(&folded).group };
         let count = group.iter().max().map_or(0, |last| last + 1);
         let mut groups = members(&group, count);
-        let mut strangers = strangers(&mean, &level, &groups);
+        let mut unplaced = unplaced(&mean, &level, &groups);
         if count > 1 {
-            strangers.extend(groups.iter().filter(|hosts| hosts.len() == 1).flatten());
+            unplaced.extend(groups.iter().filter(|hosts| hosts.len() == 1).flatten());
         }
-        strangers.sort_unstable();
-        strangers.dedup();
-        groups.iter_mut().for_each(|hosts| hosts.retain(|host| strangers.binary_search(host).is_err()));
+        unplaced.sort_unstable();
+        unplaced.dedup();
+        groups.iter_mut().for_each(|hosts| hosts.retain(|host| unplaced.binary_search(host).is_err()));
         groups.retain(|hosts| !hosts.is_empty());
         groups.sort_by_key(|hosts| (std::cmp::Reverse(hosts.len()), hosts[0]));
         let ends = [0, mean.len() - 1];
@@ -95,7 +95,7 @@ impl Inferred {
         let between = between.collect();
         let groups =
             groups.par_iter().map(|hosts| Found { inside: typical(hosts, hosts), hosts: hosts.clone() }).collect();
-        Ok(Some(Self { lengths: [shortest, longest], groups, between, strangers }))
+        Ok(Some(Self { lengths: [shortest, longest], groups, between, unplaced }))
     }
 
     /// The group that a host is in, `[host]`.
@@ -117,7 +117,7 @@ fn middle(square: &Square, a: &[usize], b: &[usize], scratch: &mut Vec<f64>) -> 
 }
 
 /// Members of groups that are as far from their own group as from another one.
-fn strangers(mean: &[Square], level: &[f64], groups: &[Vec<usize>]) -> Vec<usize> {
+fn unplaced(mean: &[Square], level: &[f64], groups: &[Vec<usize>]) -> Vec<usize> {
     let judged = groups.iter().enumerate().filter(|(_, hosts)| groups.len() > 1 && hosts.len() >= LEAST_MEMBERS);
     let of_group = |(own, hosts): (usize, &Vec<usize>)| {
         let leads = (0..mean.len()).map(|length| Leads::of(&mean[length], level[length], groups, own));
@@ -189,7 +189,7 @@ mod tests {
         let found = inferred(&Machine::leaf_spine(16, 2, 2));
         let hosts: Vec<_> = found.groups.iter().map(|group| group.hosts.clone()).collect();
         assert_eq!(hosts, [(0..8).collect::<Vec<_>>(), (8..16).collect()]);
-        assert_eq!((found.lengths, &*found.strangers), ([Bytes(0), Bytes(1 << 20)], &[][..]));
+        assert_eq!((found.lengths, &*found.unplaced), ([Bytes(0), Bytes(1 << 20)], &[][..]));
         let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.05;
         assert!(near(found.groups[0].inside[0], 1.2e-6) && near(found.between[0].seconds[0], 1.8e-6), "{found:?}");
         assert_eq!((found.between.len(), found.between[0].groups), (1, [0, 1]));
@@ -201,7 +201,7 @@ mod tests {
         let mut machine = Machine::leaf_spine(17, 2, 1);
         machine.leaf_of_host[5] = 2;
         let found = inferred(&machine);
-        assert_eq!(found.strangers, [5]);
+        assert_eq!(found.unplaced, [5]);
         assert!(found.groups.iter().all(|group| !group.hosts.contains(&5)));
     }
 
@@ -211,7 +211,7 @@ mod tests {
             let machine =
                 Machine::leaf_spine(16, 2, 1).with(Fault::Host { host: 3, direction: Direction::Both, symptom });
             let found = inferred(&machine);
-            assert_eq!((found.groups.len(), &*found.strangers), (2, &[][..]), "{symptom:?}");
+            assert_eq!((found.groups.len(), &*found.unplaced), (2, &[][..]), "{symptom:?}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
         let dead = |host| Fault::Host { host, direction: Direction::Both, symptom: Symptom::Dead };
         let machine = (0..6).fold(Machine::leaf_spine(6, 2, 1), |machine, host| machine.with(dead(host)));
         let found = inferred(&machine);
-        assert_eq!(found.groups.iter().map(|group| group.hosts.len()).sum::<usize>() + found.strangers.len(), 6);
+        assert_eq!(found.groups.iter().map(|group| group.hosts.len()).sum::<usize>() + found.unplaced.len(), 6);
         assert!(found.groups.iter().all(|group| group.inside[0].is_nan()));
     }
 }

@@ -1,8 +1,8 @@
 //! Which hosts are near each other: as somebody has written it down, and as the data show it.
 //!
 //! In: the text of a file (Slurm's `topology.yaml` or `topology.conf`, the output of `scontrol show topology` or of
-//! `ibnetdiscover`, a DOT graph) and the hosts of a run. Out: [`Topology`], groups of hosts by level. What the data say is in [`inferred`]; where the two disagree,
-//! in [`contradiction`].
+//! `ibnetdiscover`, a DOT graph) and the hosts of a run. Out: [`Topology`], groups of hosts by level. What the data say
+//! is in [`inferred`]; where the two disagree, in [`contradiction`].
 //!
 //! ```text
 //! text -> slurm, yaml -> switches    -+-> groups as they are written -> Topology (every level covers all hosts)
@@ -62,7 +62,7 @@ pub enum TopologyError {
     Contradiction(String),
     /// No switch has a host of the run.
     #[error("no host of the run is on any of its switches: the run's hosts are {0}; are names spelled as there?")]
-    Strangers(String),
+    Unknown(String),
 }
 
 /// Longest name of several switches.
@@ -81,8 +81,8 @@ impl Topology {
         } else {
             slurm::levels(text, &names)?
         };
-        let strangers = || TopologyError::Strangers(hostlist::compress(hosts.names()));
-        let mut topology = covering(levels, hosts).ok_or_else(strangers)?;
+        let unplaced = || TopologyError::Unknown(hostlist::compress(hosts.names()));
+        let mut topology = covering(levels, hosts).ok_or_else(unplaced)?;
         for group in topology.levels.iter_mut().flatten() {
             group.name = shown(&group.name).into_owned();
         }
@@ -284,7 +284,7 @@ mod tests {
     fn strangers_are_told_apart_from_mistakes() {
         for text in ["", "# nothing\n", "SwitchName=a Nodes=x", "graph { a -- b }", "digraph {}"] {
             let error = Topology::read(text, &hosts()).unwrap_err();
-            assert_eq!(error, TopologyError::Strangers("n[1-6]".into()), "{text}");
+            assert_eq!(error, TopologyError::Unknown("n[1-6]".into()), "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `generate`: manual pages, completions and JSON schemas, for packages. Hidden: looking at results does not need it.
 //!
-//! Pages of commands are made from their command lines; those on file formats, methods and models are text beside this
-//! file. Schemas stand beside the views that print the documents.
+//! Pages of commands are made from their command lines; those on file formats, methods and models are text next to this
+//! file. Schemas stand next to the views that print the documents.
 
 use std::path::PathBuf;
 

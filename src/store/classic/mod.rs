@@ -65,7 +65,7 @@ impl Place {
         self.in_records && self.kind == Kind::Double
     }
 
-    /// Whether it is one double beside the records.
+    /// Whether it is one double next to the records.
     pub(super) fn is_one_double(&self) -> bool {
         !self.in_records && self.kind == Kind::Double && self.bytes == size_of::<f64>() as u64
     }

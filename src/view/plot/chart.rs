@@ -10,7 +10,7 @@ use crate::{
     view::{Scale, amount},
 };
 
-/// Pixels beside the plot.
+/// Pixels next to the plot.
 const LEFT: f64 = 90.0;
 const TOP: f64 = 70.0;
 const RIGHT: f64 = 30.0;

@@ -112,7 +112,7 @@ impl Scene {
         Ok(bytes)
     }
 
-    /// `fineness`: pixels of the backend beside each other for one of the scene.
+    /// `fineness`: pixels of the backend in a row for one of the scene.
     fn draw<B: DrawingBackend>(&self, backend: B, fineness: u32) -> Result<(), BoxError>
     where
         B::ErrorType: 'static,

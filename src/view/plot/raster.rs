@@ -10,7 +10,7 @@ use crate::{
     view::{Scale, amount, names::shortened},
 };
 
-/// Pixels beside the cells.
+/// Pixels next to the cells.
 const LEFT: f64 = 130.0;
 const TOP: f64 = 150.0;
 const RIGHT: f64 = 24.0;

@@ -13,7 +13,7 @@ pub(super) const SMALL: f64 = 12.0;
 /// Headings.
 pub(super) const LARGE: f64 = 16.0;
 
-/// Where a text stands beside its point.
+/// Where a text stands next to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     /// The text begins at the point.
@@ -35,7 +35,7 @@ pub(super) enum Shape {
     Line(Vec<(f64, f64)>, Rgb, u32),
     /// A filled area that lets shine through what is below.
     Veil(Vec<(f64, f64)>, Rgb),
-    /// Text, its size, and where it stands beside its point; the point's height is the text's middle.
+    /// Text, its size, and where it stands next to its point; the point's height is the text's middle.
     Text(String, (f64, f64), f64, Anchor),
 }
 

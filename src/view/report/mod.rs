@@ -1,7 +1,7 @@
 //! One self-contained HTML page that shows runs to people.
 //!
 //! In: finished runs, and what was found out about them. Out: a page that asks nothing of any network: style and script
-//! (the files beside this one) are embedded, and the page's own policy forbids everything else. Values are kept on a
+//! (the files next to this one) are embedded, and the page's own policy forbids everything else. Values are kept on a
 //! grid that is as fine as the page's size allows (`codes.rs`), in pieces that the script takes when it needs them
 //! (`chunks.rs`). Every text that comes from a file is data in a JSON document and never markup.
 //!
@@ -206,8 +206,8 @@ fn write_head(script: &str, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// How JSON is written into an element of a page: nothing in its texts can end the element, and whoever copies one of them
-/// copies what can be seen.
+/// How JSON is written into an element of a page: nothing in its texts can end the element, and whoever copies one of
+/// them copies what can be seen.
 struct Embedded;
 
 impl Formatter for Embedded {

@@ -91,7 +91,7 @@ impl Places {
     }
 
     /// Of one that is in no group.
-    fn stranger(&self, number: usize, count: usize) -> (f64, f64) {
+    fn unplaced(&self, number: usize, count: usize) -> (f64, f64) {
         ((number as f64 - (count - 1) as f64 / 2.0) * (self.host_width + GAP), self.bottom)
     }
 
@@ -170,10 +170,10 @@ impl Structure<'_> {
             }
             writeln!(out, "  }}")?;
         }
-        let strangers = &self.inferred.strangers;
-        for (number, stranger) in strangers.iter().enumerate() {
-            let place = places.stranger(number, strangers.len());
-            writeln!(out, "  {}", host(*stranger, place, ", style=\"filled,dashed\""))?;
+        let unplaced = &self.inferred.unplaced;
+        for (number, alone) in unplaced.iter().enumerate() {
+            let place = places.unplaced(number, unplaced.len());
+            writeln!(out, "  {}", host(*alone, place, ", style=\"filled,dashed\""))?;
         }
         for pair in &self.inferred.between {
             self.edge(pair, &places, usual.as_ref(), out)?;
@@ -237,7 +237,7 @@ impl Structure<'_> {
         if let Some(usual) = usual {
             text += &format!("\nbetween groups, unless written: {}", self.typical(usual, ", "));
         }
-        if !self.inferred.strangers.is_empty() {
+        if !self.inferred.unplaced.is_empty() {
             text += "\ndashed: fits in no group";
         }
         if !self.moved().is_empty() {

@@ -104,7 +104,7 @@ impl Structure<'_> {
 
     /// For people.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Inferred { groups, strangers, .. } = self.inferred;
+        let Inferred { groups, unplaced, .. } = self.inferred;
         writeln!(out, "{}: {} in the data", self.title(), counted(groups.len(), "group"))?;
         if self.header.hosts.count() < LEAST_HOSTS {
             writeln!(out, "(fewer than {LEAST_HOSTS} hosts are not divided into groups)")?;
@@ -117,8 +117,8 @@ impl Structure<'_> {
             writeln!(out, "\ntypical time between hosts of two groups")?;
             if groups.len() <= MOST_PAIRED { self.pairs(out)? } else { self.neighbours(out)? }
         }
-        if !strangers.is_empty() {
-            let (list, fit) = (self.list(strangers), if strangers.len() == 1 { "fits" } else { "fit" });
+        if !unplaced.is_empty() {
+            let (list, fit) = (self.list(unplaced), if unplaced.len() == 1 { "fits" } else { "fit" });
             writeln!(out, "\n{fit} nowhere: {list} (as far from the hosts of one group as from those of the others)")?;
         }
         self.written.as_ref().map_or(Ok(()), |written| self.compare(written, out))
@@ -263,7 +263,7 @@ impl Structure<'_> {
             longest: self.inferred.lengths[1].0,
             groups: groups.collect(),
             between: between.collect(),
-            fit_nowhere: names(&self.inferred.strangers),
+            fit_nowhere: names(&self.inferred.unplaced),
             file,
         }
     }

@@ -23,8 +23,8 @@ fn inferred(group_of: &[Option<usize>]) -> Inferred {
     let pairs = (0..groups.len()).flat_map(|a| (a + 1..groups.len()).map(move |b| [a, b]));
     let between =
         pairs.map(|groups| Between { groups, seconds: [1.8e-6, f64::from(groups[1] as u32) * 1e-4] }).collect();
-    let strangers = (0..group_of.len()).filter(|host| group_of[*host].is_none()).collect();
-    Inferred { lengths: [Bytes(0), Bytes(1 << 20)], groups, between, strangers }
+    let unplaced = (0..group_of.len()).filter(|host| group_of[*host].is_none()).collect();
+    Inferred { lengths: [Bytes(0), Bytes(1 << 20)], groups, between, unplaced }
 }
 
 fn drawn(hosts: &Hosts, inferred: &Inferred) -> String {
@@ -66,7 +66,7 @@ proptest! {
         let expected: Vec<_> =
             inferred.groups.iter().enumerate().map(|(number, group)| (name_of(number), group.hosts.clone())).collect();
         prop_assert_eq!(leaves, expected);
-        prop_assert_eq!(read.missing, inferred.strangers);
+        prop_assert_eq!(read.missing, inferred.unplaced);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::analysis::{
 };
 
 /// Two bands of hosts on a torus with noise of 3 %, every hop a tenth more, of which a share of the pairs is
-/// missing; and the hops. `more(i, j)`: what a pair takes beside its hops.
+/// missing; and the hops. `more(i, j)`: what a pair takes besides its hops.
 fn drawn(sides: [usize; 3], missing: f64, seed: u64, more: impl Fn(usize, usize) -> f64) -> (Vec<Band>, Vec<Vec<f64>>) {
     let mut rng = generator(seed);
     let hops = torus(sides, &mut rng);
@@ -81,7 +81,7 @@ fn hops_go_the_shorter_way_round_every_ring() {
 fn what_is_farther_takes_no_less() {
     let torus = Torus { hops: hops(&[3]), place: vec![0, 1, 2] };
     let mut middles = [f64::NAN, 0.2, 0.1, f64::NAN, 0.5];
-    torus.mend(&mut middles);
+    torus.repair(&mut middles);
     assert!(middles[0].is_nan() && middles[1..] == [0.2, 0.2, 0.2, 0.5]);
 }
 

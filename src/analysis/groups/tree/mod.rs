@@ -2,7 +2,7 @@
 //!
 //! In: [`Band`]s and partitions to start from. Out: the leaf and the pod of every host, and how well they explain what
 //! there is. Where few pairs are known, a middle for every two groups is more numbers than cells can tell. A tree of
-//! switches has three: how far hosts of a leaf are, of a pod, and all others; beside them what hosts add, and bad
+//! switches has three: how far hosts of a leaf are, of a pod, and all others; besides them what hosts add, and bad
 //! uplinks of leaves. So few numbers are known from few cells, and a host's place from one or two.
 //!
 //! The search goes downhill: hosts move to other leaves, leaves join and split, pods are cut anew. What is least is the
@@ -88,7 +88,7 @@ impl Places for Tree {
     }
 
     /// Nobody is nearer to another leaf than to the own one, nor to another pod.
-    fn mend(&self, middles: &mut [f64]) {
+    fn repair(&self, middles: &mut [f64]) {
         for near in 1..middles.len() {
             let inner = middles[..near].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             middles[near] = if middles[near] < inner { inner } else { middles[near] };
@@ -105,11 +105,11 @@ pub struct Explained {
     pub tree: Tree,
     /// As a sum of squares in units of noise, with what the tree itself costs.
     pub cost: f64,
-    /// Mean square of what is left of a cell, in units of noise, wild ones taken back.
+    /// Mean square of what is left of a cell, in units of noise, outliers taken back.
     pub misfit: f64,
 }
 
-/// The tree that explains most; `starts`: partitions of the hosts to begin with, beside those of hosts that are near
+/// The tree that explains most; `starts`: partitions of the hosts to begin with, besides those of hosts that are near
 /// each other. `None` where nothing is known.
 pub fn explain(bands: &[Band], starts: &[Vec<usize>]) -> Option<Explained> {
     let known: Vec<Known> = bands.iter().map(Known::of).collect();
@@ -145,7 +145,7 @@ mod tests {
     use crate::analysis::groups::cost_of_groups;
 
     /// Two bands of hosts on leaves, two leaves to a pod, with noise of 3 %, of which a share of the pairs is missing.
-    /// `more(i, j)`: what a pair takes beside its place.
+    /// `more(i, j)`: what a pair takes besides its place.
     fn bands(leaf: &[usize], missing: f64, rng: &mut ChaCha8Rng, more: impl Fn(usize, usize) -> f64) -> Vec<Band> {
         let way = |i: usize, j: usize| match (leaf[i], leaf[j]) {
             (own, other) if own == other => 0.0,

@@ -90,7 +90,7 @@ impl State {
             let size = self.tree.sizes();
             let own = self.tree.leaf[host];
             let pods = self.tree.pods();
-            // Beside the leaves that there are, a new one in every pod, and in a pod of its own.
+            // Besides the leaves that there are, a new one in every pod, and in a pod of its own.
             let of_own = pods.last().map_or(0, |last| last + 1);
             let leaves = self.tree.pod.len();
             self.tree.pod.extend(pods.iter().copied().chain([of_own]));

@@ -1,9 +1,10 @@
 //! Noise: messages among ranks that are not in the pair, before, during and after its whole measurement.
 //!
 //! In each step every noise rank sends m messages of length l to each of the others, all at once, as in network_tests2,
-//! or with `--noise-pattern ring` to the next one only. The noise ranks stand in a ring: the pair's leader starts them, waits until each has finished a step, lets the pair be measured, ends them, and waits until all are
-//! silent. The end travels round the ring in a flag beside the noise: who hears of it knows from its place how many
-//! more steps everybody makes, so nobody waits for a message that does not come. A single noise rank sends to itself.
+//! or with `--noise-pattern ring` to the next one only. The noise ranks stand in a ring: the pair's leader starts them,
+//! waits until each has finished a step, lets the pair be measured, ends them, and waits until all are silent. The end
+//! travels round the ring in a flag next to the noise: who hears of it knows from its place how many more steps
+//! everybody makes, so nobody waits for a message that does not come. A single noise rank sends to itself.
 
 use netmatrix::{
     plan::{NoisePattern, Plan},

@@ -29,8 +29,8 @@ use super::{
 /// Both are ready for a checked exchange, or done with it.
 const CHECKED: Tag = 19;
 
-/// Exchanges and bytes between two notes for the watchdog, at most: an exchange that takes a sixteenth of the timeout is
-/// as good as stuck. Both ranks of a pair know the number from the length.
+/// Exchanges and bytes between two notes for the watchdog, at most: an exchange that takes a sixteenth of the timeout
+/// is as good as stuck. Both ranks of a pair know the number from the length.
 const PORTION: usize = 16;
 const PORTION_BYTES: usize = 1 << 16;
 
@@ -105,7 +105,7 @@ struct Way<'a> {
     role: Role,
 }
 
-/// What is known of a direction beside its samples.
+/// What is known of a direction besides its samples.
 #[derive(Default)]
 struct Findings {
     damaged: u32,

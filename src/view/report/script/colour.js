@@ -3,7 +3,7 @@
 // A scale says which values the first and the last colour stand for. Tables of colours have an entry for every code, so
 // that painting a matrix is looking numbers up.
 
-// Codes of layers beside those of data.js: nothing to show (the diagonal, pairs that are not scheduled) takes the
+// Codes of layers besides those of data.js: nothing to show (the diagonal, pairs that are not scheduled) takes the
 // place of "missing", and what is missing is the highest of all, so that it stays visible in small pictures.
 const EMPTY = 0;
 const LOST = 65535;

@@ -8,7 +8,7 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-// What a file shows beside run, mode and statistic.
+// What a file shows besides run, mode and statistic.
 const FILE_WORDS = {
   matrix: () => [run().lengths[view.length]],
   line: () => [view.line, run().labels[view.line === "row" ? view.source : view.destination]],
