@@ -44,6 +44,17 @@ impl Pairing {
         Some((other, if odd { pair - 1 } else { pair }))
     }
 
+    /// The round in which two labels meet, the inverse of [`Pairing::meets`].
+    pub(super) fn round_of(self, a: usize, b: usize) -> usize {
+        let c = self.circle;
+        match (a == c, b == c) {
+            (true, _) => b,
+            (_, true) => a,
+            // Half of the sum on a circle of an odd number of labels.
+            _ => (a + b) * c.div_ceil(2) % c,
+        }
+    }
+
     /// The `pair`-th pair of `round`, the inverse of [`Pairing::meets`].
     pub(super) fn pair(self, round: usize, pair: usize) -> (usize, usize) {
         let c = self.circle;
@@ -66,6 +77,7 @@ mod tests {
                 for pair in 0..pairing.pairs_per_round() {
                     let (a, b) = pairing.pair(round, pair);
                     assert_eq!(pairing.meets(round, a), Some((b, pair)), "n {n} round {round}");
+                    assert_eq!([pairing.round_of(a, b), pairing.round_of(b, a)], [round; 2], "n {n}");
                     assert_eq!(pairing.meets(round, b), Some((a, pair)), "n {n} round {round}");
                     for (x, y) in [(a, b), (b, a)] {
                         assert!(!std::mem::replace(&mut busy[x], true), "{x} twice in round {round} of n {n}");

@@ -19,7 +19,7 @@ use std::{fmt, str::FromStr};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Plan, config::ParseNameError, pairing::Pairing};
+use super::{Mode, Plan, config::ParseNameError, pairing::Pairing};
 use crate::units::{Hosts, Rank};
 
 /// Which pairs run at the same time.
@@ -180,20 +180,30 @@ pub(crate) fn rng(seed: u64, purpose: u64, index: usize) -> ChaCha8Rng {
 
 impl<'a> Rounds<'a> {
     pub(super) fn new(plan: &'a Plan, length_index: usize) -> Self {
-        let hosts = &plan.hosts;
         let config = &plan.config;
-        let deal = if config.sample_rounds.is_some() { 0 } else { length_index };
-        let key = rng(config.seed, 4, length_index).random();
-        let mut rng = rng(config.seed, 1, deal);
-        let order = match (plan.mode, plan.schedule()) {
-            _ if !plan.travels(length_index) => Order::Nothing,
-            (super::Mode::AllToAll, _) => Order::Everyone,
-            (super::Mode::Bcast, _) => Order::Roots { labels: Labels::shuffled(hosts.ranks(), &mut rng) },
+        let drawn = (config.seed, config.sample_rounds);
+        let rounds = Self::drawn(&plan.hosts, (plan.mode, plan.schedule()), drawn, length_index);
+        if plan.travels(length_index) { rounds } else { Self { order: Order::Nothing, ..rounds } }
+    }
+
+    /// Of a length at which messages travel; what the order follows from is all that is asked for.
+    pub(crate) fn drawn(
+        hosts: &'a Hosts,
+        (mode, schedule): (Mode, Schedule),
+        (seed, sample_rounds): (u64, Option<usize>),
+        length_index: usize,
+    ) -> Self {
+        let deal = if sample_rounds.is_some() { 0 } else { length_index };
+        let key = rng(seed, 4, length_index).random();
+        let mut rng = rng(seed, 1, deal);
+        let order = match (mode, schedule) {
+            (Mode::AllToAll, _) => Order::Everyone,
+            (Mode::Bcast, _) => Order::Roots { labels: Labels::shuffled(hosts.ranks(), &mut rng) },
             (_, Schedule::Isolated) => {
                 let pairing = Pairing::new(hosts.ranks());
                 let labels = Labels::shuffled(hosts.ranks(), &mut rng);
                 let all = pairing.rounds();
-                let (between, _) = draw(config.sample_rounds, (all, pairing.pairs_per_round()), (0, 1), &mut rng);
+                let (between, _) = draw(sample_rounds, (all, pairing.pairs_per_round()), (0, 1), &mut rng);
                 Order::Isolated { pairing, labels, between }
             }
             (_, Schedule::Disjoint) => {
@@ -203,11 +213,11 @@ impl<'a> Rounds<'a> {
                 let inside = Pairing::new(widest);
                 let all_between = (pairing.rounds() * widest, second.max(1));
                 let all_within = (inside.rounds(), inside.pairs_per_round().max(1));
-                let (between, within) = draw(config.sample_rounds, all_between, all_within, &mut rng);
+                let (between, within) = draw(sample_rounds, all_between, all_within, &mut rng);
                 Order::Disjoint { pairing, labels, between, within, widest }
             }
         };
-        Self { hosts, order, noise: plan.mode.has_noise(), key }
+        Self { hosts, order, noise: mode.has_noise(), key }
     }
 
     /// Number of rounds. In some of them a rank, or on uneven hosts everybody, may have nothing to do.
@@ -268,6 +278,23 @@ impl<'a> Rounds<'a> {
                 }
             }
             Order::Roots { .. } | Order::Everyone | Order::Nothing => None,
+        }
+    }
+
+    /// When two hosts meet, all their ranks: in a round of the circle, by number, that lasts until every host has met one
+    /// other. `None` where their ranks meet here and there, where rounds were drawn, or where no pairs meet.
+    pub fn meeting(&self, a: usize, b: usize) -> Option<usize> {
+        match &self.order {
+            Order::Isolated { pairing, labels, between: Groups { drawn: None, .. } }
+                if self.hosts.ranks() == self.hosts.count() =>
+            {
+                let [a, b] = [a, b].map(|host| labels.label[self.hosts.ranks_of(host)[0]]);
+                Some(pairing.round_of(a, b))
+            }
+            Order::Disjoint { pairing, labels, between: Groups { drawn: None, .. }, .. } => {
+                Some(pairing.round_of(labels.label[a], labels.label[b]))
+            }
+            _ => None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Statistic;
 use crate::{
-    plan::{Mode, NUMBERS, Noise, OPTIONAL_STATISTICS, Plan, Schedule},
+    plan::{Mode, NUMBERS, Noise, OPTIONAL_STATISTICS, PLAN_VERSION, Plan, Rounds, Schedule},
     units::{Bytes, Hosts},
 };
 
@@ -121,6 +121,23 @@ impl Header {
     /// Which pairs were measured at the same time; one at a time where the run does not say.
     pub fn schedule(&self) -> Schedule {
         self.item("schedule").and_then(|name| name.parse().ok()).unwrap_or(Schedule::Isolated)
+    }
+
+    /// The rounds in which a length was measured; `None` where the run does not say, or was merged from several.
+    pub fn rounds(&self, length: Bytes) -> Option<Rounds<'_>> {
+        let schedule = self.item("schedule")?.parse().ok()?;
+        let sample_rounds = match self.item("sample_rounds")? {
+            "all" => None,
+            number => Some(number.parse().ok()?),
+        };
+        let index = self.planned.iter().position(|planned| *planned == length)?;
+        let is_known = self.number("plan_version") == Some(PLAN_VERSION.into()) && self.item(MERGED).is_none();
+        is_known.then_some(Rounds::drawn(
+            &self.hosts,
+            (self.mode, schedule),
+            (self.number("seed")?, sample_rounds),
+            index,
+        ))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     failed,
     findings::{fades, symptom},
     folded::Folded,
-    places::{self, Asked, Least, Scatterer, Suspect, Verdict},
+    places::{self, Asked, Burst, Least, Scatterer, Suspect, Verdict},
     rails, ranks, scatter,
 };
 use crate::{
@@ -51,14 +51,23 @@ pub(super) fn judge_run(
         (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
         verdict = places::judge(&folded, known, asked);
     }
+    let bursts = bursts(run, &folded, &verdict, asked);
+    if !bursts.is_empty() {
+        bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
+        verdict = places::judge(&folded, known, asked);
+    }
     let times = if is_twin { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
     diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
     // What stands out of such noise is beyond chance all the same.
-    if noise > MOST_NOISE && verdict.suspects.is_empty() {
+    if noise > MOST_NOISE && verdict.suspects.is_empty() && bursts.is_empty() {
         let percent = (100.0 * noise).round();
         diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
     } else {
+        diagnosis.findings.extend(bursts.iter().map(|Burst { suspect, .. }| {
+            let share = suspect.cells.slow as f64 / suspect.cells.of as f64;
+            Finding { share_of_time: Some(share), ..finding(mode, &times, suspect) }
+        }));
         let found = of_places(run, &times, &verdict)?;
         let mut again = Vec::new();
         for finding in found {
@@ -91,6 +100,12 @@ pub(super) fn judge_run(
     Ok((times, group))
 }
 
+/// The hosts that are slow for a part of the time, where the run says when every pair was measured.
+fn bursts(run: &dyn Run, folded: &Folded, verdict: &Verdict, asked: Asked) -> Vec<Burst> {
+    let rounds: Option<Vec<_>> = folded.lengths.iter().map(|length| run.header().rounds(*length)).collect();
+    rounds.map_or_else(Vec::new, |rounds| places::bursts(folded, verdict, &rounds, asked))
+}
+
 /// The findings about a run's times.
 fn of_places(run: &dyn Run, folded: &Folded, verdict: &Verdict) -> Result<Vec<Finding>, BoxError> {
     let found = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
@@ -120,6 +135,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding
         confidence: 1.0 - suspect.log.exp(),
         cells: suspect.cells,
         share: suspect.place.share(folded.names.len()),
+        share_of_time: None,
         elsewhere: None,
         retest: None,
         waited: None,
@@ -348,6 +364,7 @@ fn add_scatterers(mode: Mode, scatter: &Folded, found: &[Scatterer], diagnosis: 
             confidence: 1.0 - log.exp(),
             cells: *cells,
             share: None,
+            share_of_time: None,
             elsewhere: None,
             retest: None,
             waited: None,

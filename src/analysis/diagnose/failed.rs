@@ -66,6 +66,7 @@ impl Failure {
             confidence: 1.0 - self.p,
             cells: Agreement { slow: self.failed, of: self.of },
             share: None,
+            share_of_time: None,
             elsewhere: Some(self.elsewhere),
             waited: None,
             retest: None,

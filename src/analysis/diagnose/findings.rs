@@ -83,6 +83,8 @@ pub struct Finding {
     pub cells: Agreement,
     /// Of what is slow with some partners or on some routes only: the share of them.
     pub share: Option<f64>,
+    /// Of what is slow for a part of the time only: the share of it.
+    pub share_of_time: Option<f64>,
     /// Of exchanges that fail or damage payloads: the share of them elsewhere.
     pub elsewhere: Option<f64>,
     /// Of hosts for which ranks waited in vain: who did, and where it stands.
@@ -190,6 +192,7 @@ mod tests {
             confidence: 0.999,
             cells: Agreement { slow: 10, of: 10 },
             share: None,
+            share_of_time: None,
             elsewhere: None,
             waited: None,
             retest: None,

@@ -77,6 +77,7 @@ pub(super) fn finding(
         confidence: 1.0 - evidence::doubt(evidence.score, effects[0].common.len(), effects.len()),
         cells: Agreement { slow: 0, of: 0 },
         share: None,
+        share_of_time: None,
         elsewhere: None,
         waited: None,
         retest: None,

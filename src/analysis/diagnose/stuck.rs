@@ -61,6 +61,7 @@ fn finding(header: &Header, place: &StuckPlace, file: &str) -> Finding {
         confidence: 1.0,
         cells: Agreement { slow: 0, of: 0 },
         share: None,
+        share_of_time: None,
         elsewhere: None,
         waited: Some(waited(place, file)),
         retest: None,

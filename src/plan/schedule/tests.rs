@@ -26,12 +26,18 @@ fn check(plan: &Plan) -> Result<(), TestCaseError> {
     for length in 0..2 {
         let rounds = plan.rounds(length);
         let mut met = HashSet::new();
+        let mut last_meeting = 0;
         for round in rounds.iter() {
             let pairs = round.pairs();
             let mut busy_ranks = HashSet::new();
             let mut busy_hosts = HashSet::new();
             for pair in &pairs {
                 let hosts = [plan.hosts.host_of(pair.leader), plan.hosts.host_of(pair.partner)];
+                if let (true, Some(meeting)) = (hosts[0] != hosts[1], rounds.meeting(hosts[0], hosts[1])) {
+                    prop_assert_eq!(rounds.meeting(hosts[1], hosts[0]), Some(meeting));
+                    prop_assert!(meeting >= last_meeting, "hosts meet later than they are measured");
+                    last_meeting = meeting;
+                }
                 prop_assert!(busy_hosts.insert(hosts[0]), "host in two pairs");
                 prop_assert!(hosts[0] == hosts[1] || busy_hosts.insert(hosts[1]), "host in two pairs");
                 for rank in [pair.leader, pair.partner] {

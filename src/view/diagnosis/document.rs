@@ -67,6 +67,8 @@ pub(in crate::view) struct FindingDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    share_of_time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retest: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waited: Option<WaitedDocument>,
@@ -145,6 +147,7 @@ pub(in crate::view) fn finding_documents(diagnosis: &Diagnosis) -> Vec<FindingDo
         cells: finding.cells.into(),
         elsewhere: finding.elsewhere,
         share: finding.share,
+        share_of_time: finding.share_of_time,
         retest: finding.retest.map(RetestVerdict::name),
         waited: finding
             .waited

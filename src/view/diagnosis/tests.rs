@@ -26,6 +26,7 @@ fn finding() -> Finding {
         confidence: 0.9987,
         cells: Agreement { slow: 29, of: 30 },
         share: None,
+        share_of_time: None,
         elsewhere: None,
         waited: None,
         retest: None,

@@ -233,3 +233,33 @@ fn the_slow_way_of_one_rail_out_of_a_leaf_is_named_and_no_rank_or_kind_of_hosts_
     let far = |_, from: usize, to: usize| 0.2e-6 * (from % 2 + to % 2) as f64;
     assert_eq!(found(&judged(&measured_by_ranks((24, 2, Schedule::Isolated), far, |_, _| 1.0))), Vec::<String>::new());
 }
+
+#[test]
+fn a_host_that_is_slow_for_a_part_of_the_time_is_named_and_nothing_that_comes_in_random_order_is() {
+    for schedule in [Schedule::Disjoint, Schedule::Isolated] {
+        let plain = measured((24, schedule), |_, _, _| 0.0, |_, _| 1.0);
+        let moment = |length: u64, from: usize, to: usize| {
+            plain.header().rounds(Bytes(length)).and_then(|rounds| rounds.meeting(from, to)).expect("all pairs meet")
+        };
+        // Of 23 rounds at every length.
+        let burst = |length: u64, from: usize, to: usize| {
+            let first = 5 + length.count_ones() as usize;
+            if (first..first + 8).contains(&moment(length, from, to)) { 1e-6 } else { 0.0 }
+        };
+        let of_host = |length: u64, from: usize, to: usize| {
+            if from == 5 || to == 5 { burst(length, from, to) } else { 0.0 }
+        };
+        let diagnosis = judged(&measured((24, schedule), of_host, |_, _| 1.0));
+        assert_eq!(found(&diagnosis), ["node n05 both latency"], "{schedule}");
+        assert_eq!(diagnosis.findings[0].share_of_time, Some(8.0 / 23.0));
+        assert!(diagnosis.remarks.is_empty(), "{:?}", diagnosis.remarks);
+        // The same number of partners, whenever it meets them; and all hosts in the same rounds.
+        let partners = |_, from: usize, to: usize| {
+            if (from == 5 && to.is_multiple_of(3)) || (to == 5 && from.is_multiple_of(3)) { 1e-6 } else { 0.0 }
+        };
+        for more in [&partners as &dyn Fn(u64, usize, usize) -> f64, &burst] {
+            let findings = judged(&measured((24, schedule), more, |_, _| 1.0)).findings;
+            assert!(findings.iter().all(|found| found.share_of_time.is_none()), "{schedule}: {findings:?}");
+        }
+    }
+}

@@ -18,6 +18,8 @@
 //! -> links
 //! ```
 //!
+//! By themselves, when every pair was measured is known: hosts that are slow for a part of the time ([`bursts`]).
+//!
 //! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view and
 //! yields suspects, and a line in [`search`].
 //!
@@ -29,6 +31,7 @@
 //! from a slow leaf switch, where hosts of the leaf were not measured among each other; a kind of hosts from very many
 //! faults; faults on more than half of the peers.
 
+mod bursts;
 mod cables;
 mod distance;
 mod fit;
@@ -45,6 +48,7 @@ mod view;
 
 use rayon::prelude::*;
 
+pub use bursts::{Burst, find as bursts};
 pub use distance::Distances;
 use fit::Fit;
 pub use fit::USUAL;
@@ -166,7 +170,7 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
     let mut views: Vec<View> =
         chosen.into_par_iter().map(|lengths| View::of(folded, lengths, shortest, &distances)).collect();
     let mut suspects = Vec::new();
-    let error = ((1.0 - asked.confidence) / searches(&distances, asked.mode)).ln();
+    let error = error(&distances, asked);
     let budget = Budget { views: views.len(), error, least: asked.least };
     for _ in 0..PASSES {
         let before = suspects.len();
@@ -178,15 +182,20 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
     Verdict::of(folded, suspects, distances, asked.least)
 }
 
-/// How many kinds of places are looked for: hosts, hosts with some others, and links; on a torus, cables; where there are
-/// leaves, these, some of their routes, and ways between two; pods.
+/// Logarithm of the probability of any finding of a kind on a healthy machine.
+fn error(distances: &Distances, asked: Asked) -> f64 {
+    ((1.0 - asked.confidence) / searches(distances, asked.mode)).ln()
+}
+
+/// How many kinds of places are looked for: hosts, hosts with some others, hosts for a part of the time, and links; on a
+/// torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
 fn searches(distances: &Distances, mode: Mode) -> f64 {
     match leaves::sets(distances) {
         _ if mode.is_collective() => 1.0,
-        _ if distances.hops(0, 0).is_some() => 4.0,
-        [_, leaves] if leaves.is_empty() => 3.0,
-        [pods, _] if pods.is_empty() => 6.0,
-        _ => 7.0,
+        _ if distances.hops(0, 0).is_some() => 5.0,
+        [_, leaves] if leaves.is_empty() => 4.0,
+        [pods, _] if pods.is_empty() => 7.0,
+        _ => 8.0,
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Verdict {
     pub kinds: Option<(Vec<usize>, f64)>,
     /// Scatter of a pair about what its hosts and classes explain, the middle over lengths.
     pub noise: f64,
-    fits: Vec<Fit>,
+    pub(super) fits: Vec<Fit>,
 }
 
 impl Verdict {

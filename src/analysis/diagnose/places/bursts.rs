@@ -1,0 +1,202 @@
+//! Hosts that are slow for a part of the time: heat, another job.
+//!
+//! In: times by hosts, what is usual, and when every pair was measured. Out: [`Burst`]s. At one length a host meets every
+//! other one once, in an order that is drawn anew for every length. So whatever else makes some of its pairs slow, a bad
+//! partner, a cable, load, these come in random order; only what begins and ends stands together in time. How probable so
+//! few runs of slow pairs are in random order is known exactly (Wald and Wolfowitz 1940), however times are distributed.
+//! What the others of its leaf show at the same moments is the network's.
+//!
+//! What it cannot see: pairs of hosts with several ranks that are measured one at a time, here and there; drawn rounds, whose
+//! order is the same at every length; a burst that lasts for whole lengths only, which looks like any other slow host.
+
+use rayon::prelude::*;
+use statrs::{
+    distribution::{ChiSquared, ContinuousCDF},
+    function::factorial::ln_binomial,
+};
+
+use super::{
+    Asked, Place, Suspect, Verdict, error,
+    mixture::{Mixture, two_levels},
+};
+use crate::{
+    analysis::{
+        diagnose::{Agreement, Direction, Kind, folded::Folded},
+        square::Square,
+    },
+    plan::Rounds,
+    stats::median,
+};
+
+/// A host that is slow for a part of the time.
+pub struct Burst {
+    /// The host, at all lengths together.
+    pub suspect: Suspect,
+    /// The others that it met while it was slow, `[length]`.
+    pub met: Vec<Vec<usize>>,
+}
+
+impl Burst {
+    /// Leaves out what was measured meanwhile.
+    pub fn leave_out(&self, folded: &mut Folded) {
+        let host = self.suspect.place.hosts[0];
+        for (length, met) in self.met.iter().enumerate() {
+            for (i, j) in met.iter().flat_map(|other| [(host, *other), (*other, host)]) {
+                folded.mean[length].set(i, j, f64::NAN);
+                folded.half[length].set(i, j, f64::NAN);
+            }
+        }
+    }
+}
+
+/// The pairs of a host at one length, in the order in which they were measured.
+struct Sequence {
+    others: Vec<usize>,
+    moments: Vec<usize>,
+    /// What they take beyond their class and what the others add.
+    values: Vec<f64>,
+}
+
+impl Sequence {
+    /// When it was slow, and whom it met then.
+    fn slow(&self, levels: &Mixture) -> impl Iterator<Item = (usize, usize)> {
+        let met = self.moments.iter().copied().zip(self.others.iter().copied());
+        met.zip(&levels.is_upper).filter(|(_, is_slow)| **is_slow).map(|(met, _)| met)
+    }
+
+    /// `[moment]`, of which there are no more than hosts.
+    fn slow_moments(&self, levels: &Mixture, hosts: usize) -> Vec<bool> {
+        let mut is_slow = vec![false; hosts];
+        self.slow(levels).for_each(|(moment, _)| is_slow[moment] = true);
+        is_slow
+    }
+}
+
+/// A length, and what every pair takes there beyond its class, its row's host included and its column's not.
+struct AtLength<'a> {
+    beyond: Square,
+    rounds: &'a Rounds<'a>,
+    noise: f64,
+    least: f64,
+}
+
+impl<'a> AtLength<'a> {
+    fn of(folded: &Folded, verdict: &Verdict, (length, rounds): (usize, &'a Rounds<'a>), least: f64) -> Self {
+        let fit = &verdict.fits[length];
+        let beyond = |i: usize, j: usize| {
+            let there = folded.from_to(length, i, j) - verdict.usual(length, i, j) + fit.send[i];
+            let back = folded.from_to(length, j, i) - verdict.usual(length, j, i) + fit.receive[i];
+            (there + back) / 2.0
+        };
+        let mut square = Square::missing(folded.hosts());
+        square.rows_mut().enumerate().for_each(|(i, row)| {
+            row.iter_mut().enumerate().filter(|(j, _)| *j != i).for_each(|(j, value)| *value = beyond(i, j) as f32);
+        });
+        let least = least.max(folded.apart / folded.level[length]);
+        Self { beyond: square, rounds, noise: fit.noise, least }
+    }
+
+    fn sequence(&self, host: usize) -> Sequence {
+        let known = (0..self.beyond.side()).filter(|other| !self.beyond.at(host, *other).is_nan());
+        let mut met: Vec<(usize, usize)> =
+            known.filter_map(|other| Some((self.rounds.meeting(host, other)?, other))).collect();
+        met.sort_unstable();
+        let values = met.iter().map(|(_, other)| self.beyond.at(host, *other)).collect();
+        let (moments, others) = met.into_iter().unzip();
+        Sequence { others, moments, values }
+    }
+
+    /// The two levels of a host's pairs, where they are apart by enough.
+    fn levels(&self, sequence: &Sequence) -> Option<Mixture> {
+        let (low, high) =
+            sequence.values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
+        let levels = || two_levels(&sequence.values, self.noise);
+        if high - low < self.least { None } else { levels().filter(|found| found.effect >= self.least) }
+    }
+
+    /// Whether others took longer too at these moments, `[moment]`, by half of the effect at least.
+    fn is_shared(&self, others: &[usize], is_slow: &[bool], effect: f64) -> bool {
+        let (mut during, mut before_or_after) = (Vec::new(), Vec::new());
+        for host in others {
+            let Sequence { moments, values, .. } = self.sequence(*host);
+            for (moment, value) in moments.into_iter().zip(values) {
+                if is_slow[moment] { during.push(value) } else { before_or_after.push(value) }
+            }
+        }
+        median(&mut during) - median(&mut before_or_after) > effect / 2.0
+    }
+}
+
+/// Logarithm of the probability that so many slow ones of several stand in so few runs, in random order.
+fn log_of_runs(is_slow: &[bool]) -> f64 {
+    let slow = is_slow.iter().filter(|slow| **slow).count() as u64;
+    let all = is_slow.len() as u64;
+    let runs = (0..is_slow.len()).filter(|at| is_slow[*at] && (*at == 0 || !is_slow[at - 1])).count() as u64;
+    if slow == 0 {
+        return 0.0;
+    }
+    // Slow ones in r runs: where these are cut, and between which of the others they stand.
+    let ways = |runs: u64| ln_binomial(slow - 1, runs - 1) + ln_binomial(all - slow + 1, runs);
+    let possible = (1..=runs).filter(|runs| *runs <= all - slow + 1);
+    possible.map(|runs| (ways(runs) - ln_binomial(all, slow)).exp()).sum::<f64>().clamp(f64::MIN_POSITIVE, 1.0).ln()
+}
+
+/// Logarithm of the probability that at all these lengths slow pairs stand together so well by chance: the order is drawn
+/// at every length, so that what each says is its own (Fisher 1925).
+fn log_of(levels: &[Option<Mixture>]) -> f64 {
+    let logs: Vec<f64> = levels.iter().flatten().map(|levels| log_of_runs(&levels.is_upper)).collect();
+    let fisher = ChiSquared::new(2.0 * logs.len() as f64);
+    fisher.map_or(0.0, |fisher| fisher.sf(-2.0 * logs.iter().sum::<f64>()).max(f64::MIN_POSITIVE).ln())
+}
+
+/// The hosts that are slow for a part of the time. `rounds`: `[length]`.
+pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Vec<Burst> {
+    let hosts = folded.hosts();
+    if rounds.iter().all(|rounds| rounds.meeting(0, 1).is_none()) {
+        return Vec::new();
+    }
+    let lengths: Vec<AtLength> = rounds
+        .iter()
+        .enumerate()
+        .map(|(length, rounds)| AtLength::of(folded, verdict, (length, rounds), asked.least.host))
+        .collect();
+    let (error, price) = (error(&verdict.distances, asked), (hosts as f64).ln());
+    let burst = |host: usize| {
+        let sequences: Vec<Sequence> = lengths.iter().map(|at| at.sequence(host)).collect();
+        let mut levels: Vec<Option<Mixture>> = lengths.iter().zip(&sequences).map(|(at, own)| at.levels(own)).collect();
+        if log_of(&levels) + price >= error {
+            return None;
+        }
+        let leaf = verdict.distances.members(verdict.distances.leaf[host]);
+        let near: Vec<usize> = leaf.into_iter().filter(|other| *other != host).collect();
+        let near = if near.is_empty() { (0..hosts).filter(|other| *other != host).collect() } else { near };
+        for ((at, own), found) in lengths.iter().zip(&sequences).zip(&mut levels) {
+            found.take_if(|found| at.is_shared(&near, &own.slow_moments(found, hosts), found.effect));
+        }
+        let log = log_of(&levels) + price;
+        if log >= error {
+            return None;
+        }
+        // By how much longer it takes meanwhile, and whom it met then; at some lengths that is all the time.
+        let at = |(own, levels): (&Sequence, &Option<Mixture>)| match levels {
+            Some(levels) => (levels.effect, own.slow(levels).map(|met| met.1).collect()),
+            None => (median(&mut own.values.clone()), own.others.clone()),
+        };
+        let (effects, mut met): (Vec<f64>, Vec<Vec<usize>>) = sequences.iter().zip(&levels).map(at).unzip();
+        let most = effects.iter().copied().fold(0.0, f64::max);
+        let slow: Vec<usize> = (0..effects.len()).filter(|length| effects[*length] >= most / 2.0).collect();
+        let range = (*slow.first()?, *slow.last()?);
+        // What is too little for the range of lengths is of the same burst, unless it is no part of the time.
+        for (length, met) in met.iter_mut().enumerate().filter(|(length, _)| !slow.contains(length)) {
+            levels[length].is_none().then(|| met.clear());
+        }
+        let count = |of: &dyn Fn(usize) -> usize| slow.iter().map(|length| of(*length)).sum::<usize>();
+        let cells =
+            Agreement { slow: count(&|length| met[length].len()), of: count(&|length| sequences[length].others.len()) };
+        let place = Place::of(Kind::Node, vec![host], Direction::Both);
+        let effect = median(&mut slow.iter().map(|length| effects[*length]).collect::<Vec<_>>());
+        (effect >= asked.least.host && cells.slow < cells.of)
+            .then_some(Burst { suspect: Suspect { place, effect, log, range, effects, cells }, met })
+    };
+    (0..hosts).into_par_iter().filter_map(burst).collect()
+}
