@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use super::{
     fit::Fit,
-    tree::{Pairs, leaves, split},
+    tree::{Pairs, apart, leaves, split},
+    view::middle,
 };
 use crate::{
     analysis::{
@@ -119,9 +120,11 @@ impl Distances {
     pub fn find(short: &Folded, values: &Square, known: Option<&[usize]>) -> Self {
         let hosts = short.hosts();
         // In seconds, as parts of short messages add.
-        let mut times = values.clone();
-        times.rows_mut().for_each(|row| row.iter_mut().for_each(|time| *time = time.exp()));
-        let values = &times;
+        let in_seconds = |mut times: Square| {
+            times.rows_mut().for_each(|row| row.iter_mut().for_each(|time| *time = time.exp()));
+            times
+        };
+        let values = &in_seconds(values.clone());
         if let Some(known) = known {
             let mut distances = Self::of(known.to_vec(), None);
             distances.find_pods(values);
@@ -130,7 +133,8 @@ impl Distances {
         if hosts > MOST_HOSTS {
             return Self::of(by_size(&sample::infer(short).group), None);
         }
-        let mut tree = Self::of(leaves(values), None);
+        let shortest = in_seconds(middle(short, &[vec![0]]));
+        let mut tree = Self::of(apart(&leaves(values), &shortest), None);
         tree.find_pods(values);
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
             return tree;

@@ -50,6 +50,31 @@ pub fn leaves(times: &Square) -> Vec<usize> {
     split(times, None)
 }
 
+/// Joins leaves again that are not apart in the shortest messages: a switch takes its time of every message, and what seems
+/// a leaf among longer ones may be hosts with slow cards, for of two such cards the slower one counts, once. `shortest`: times
+/// of these messages.
+pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
+    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+    let pairs = Pairs::of(shortest);
+    let (_, level, _) = pairs.cost(|i, j| way(leaf, leaves, i, j), leaves * leaves);
+    let usual = median(&mut pairs.known.iter().map(|pair| pair.2).collect::<Vec<_>>());
+    let mut joined: Vec<usize> = (0..leaves).collect();
+    for (low, high) in (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))) {
+        // Half way to the least step that there is.
+        if level[low * leaves + high] - level[0] < LEAST_STEP / 2.0 * usual {
+            let [old, new] = [joined[high], joined[low]];
+            joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
+        }
+    }
+    by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>())
+}
+
+/// The way between two parts of so many, by number; inside all of them the same.
+fn way(label: &[usize], parts: usize, i: usize, j: usize) -> usize {
+    let (low, high) = (label[i].min(label[j]), label[i].max(label[j]));
+    if low == high { 0 } else { low * parts + high }
+}
+
 /// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: mean misfit
 /// of pairs, where that is known from others; then hosts add nothing.
 pub fn split(times: &Square, noise: Option<f64>) -> Vec<usize> {
@@ -217,10 +242,7 @@ impl Pairs {
     /// three parts the slow way of one is that of half of the others' pairs, and no host's.
     fn misfit_between(&self, label: &[usize]) -> (f64, Vec<f64>) {
         let parts = label.iter().max().map_or(1, |last| last + 1);
-        let class = |i: usize, j: usize| {
-            let (low, high) = (label[i].min(label[j]), label[i].max(label[j]));
-            if low == high { 0 } else { low * parts + high }
-        };
+        let class = |i: usize, j: usize| way(label, parts, i, j);
         let (_, level, own) = self.cost(class, parts * parts);
         let between = self.known.iter().filter(|(i, j, _)| label[*i] != label[*j]);
         let misfits: Vec<f64> =
