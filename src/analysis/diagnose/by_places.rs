@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Probability below which what several findings have in common is no coincidence. It chooses between two ways to say what
-/// is slow, not whether anything is.
+/// is slow, not whether anything is, so that it has the level of tests whose error costs little: one in twenty (Fisher 1925).
 const COINCIDENCE: f64 = 0.05;
 
 /// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group
@@ -314,8 +314,8 @@ enum Fate {
 /// show and what many share, may have met others on their way.
 fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     let is_met = finding.share.is_some() || is_shared(finding.kind);
-    let is_doubtful = finding.kind == Kind::Link || is_met && schedule == Schedule::Disjoint;
-    match (finding.retest, is_doubtful) {
+    let may_be_load = finding.kind == Kind::Link || is_met && schedule == Schedule::Disjoint;
+    match (finding.retest, may_be_load) {
         (Some(RetestVerdict::Contention), _) => Fate::Load,
         (Some(RetestVerdict::Confirmed), _) | (_, false) => Fate::Finding,
         (Some(RetestVerdict::Transient), true) => Fate::Gone,

@@ -1,4 +1,4 @@
-//! The arithmetic of taking a square apart: Tukey's median polish, with blocks of groups beside rows and columns.
+//! The arithmetic of taking a square apart: Tukey's median polish, with blocks of groups next to rows and columns.
 //!
 //! In: one length's means or half differences of both directions, and groups of hosts. Out: effects, noise.
 

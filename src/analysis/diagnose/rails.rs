@@ -99,7 +99,7 @@ fn over_fastest(hosts: &Hosts, leaf: &[usize], time: impl Fn(usize, usize) -> f6
 struct Side {
     /// `[rank]`.
     of_ranks: Vec<f64>,
-    /// The middle of the ranks of every rail, and its standard error, `[rail]`.
+    /// The median of the ranks of every rail, and its standard error, `[rail]`.
     of_rails: Vec<(f64, f64)>,
 }
 

@@ -129,7 +129,7 @@ pub(super) fn read(
 struct Contrast {
     effect: f64,
     /// Standard error of the effect by its own differences, however these are distributed: where they are apart by whole
-    /// steps, as times are where messages meet on their way or clocks tick, the middle of the deviations says little.
+    /// steps, as times are where messages meet on their way or clocks tick, the median of the deviations says little.
     own_error: f64,
     noise: f64,
     cells: usize,

@@ -76,7 +76,7 @@ fn infer_of_all(folded: &Folded) -> Structure {
     structure::infer(&Folded { mean, ..folded.clone() })
 }
 
-/// Pairs from which on their middle is more than what chance makes of one of them.
+/// Pairs from which on their median is more than what chance makes of one of them.
 const LEAST_BOTH_WAYS: usize = 3;
 
 /// What hosts send slower than they receive, from the pairs that were measured both ways, `[host]`; 0 where these are

@@ -1,7 +1,7 @@
 //! How far the samples of every pair scatter, read together with its times.
 //!
 //! In: medians and deviations, each read once. Out: the times and the scatter, each as [`Folded`]: whether a host scatters more
-//! than others can be told from some of its partners, so many hosts are judged in parts, panels. Who scatters too much is
+//! than others is seen from some of its partners, so many hosts are judged in parts, panels. Who scatters too much is
 //! `places::jitter`'s.
 
 use super::folded::{Folded, Part, all, read_lengths};

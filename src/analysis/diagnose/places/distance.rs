@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{
     fit::Fit,
     tree::{Pairs, apart, leaves, split},
-    view::middle,
+    view::medians,
 };
 use crate::{
     analysis::{
@@ -133,7 +133,7 @@ impl Distances {
         if hosts > MOST_HOSTS {
             return Self::of(by_size(&sample::infer(short).group), None);
         }
-        let shortest = in_seconds(middle(short, &[vec![0]]));
+        let shortest = in_seconds(medians(short, &[vec![0]]));
         let mut tree = Self::of(apart(&leaves(values), &shortest), None);
         tree.find_pods(values);
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {

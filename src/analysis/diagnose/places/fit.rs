@@ -23,8 +23,8 @@ const TURNS: usize = 4;
 const HUBER: f64 = 1.345;
 
 /// The usual time of a class is the quantile at this share of its pairs, every way between two leaves counted alike: the
-/// slow way of one leaf of three is that of two thirds of them. What hosts add is not taken off before: it is not known
-/// where ways are slow.
+/// slow way of one leaf of three is that of two thirds of them. What hosts add is not taken off before, but on a
+/// torus: it is not known where ways are slow.
 pub const USUAL: f64 = 0.25;
 
 /// Cells of a class that its base is found from: their median errs by a two hundredth of their scatter.

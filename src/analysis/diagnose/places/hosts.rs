@@ -198,7 +198,7 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
 }
 
 /// Degrees of freedom from which on one view says enough: Student's t needs 4.2 deviations there for what a normal
-/// distribution needs 3.7 for, one in ten thousand.
+/// distribution needs 3.7 for, one in ten thousand: what more bands could add is less than a seventh of an effect.
 const ENOUGH: f64 = 30.0;
 
 /// The hosts that are slow at every band of lengths, although none says enough alone: how far few hosts are apart is hardly
@@ -307,8 +307,8 @@ fn is_slow_near(view: &View, distances: &Distances, place: &Place, effect: f64) 
     // counts: a median errs by 1.25 standard deviations over the root of the number, by twice that in one of twenty cases.
     let count = near.len() as f64;
     let are_as_slow = 2 * neighbours.filter(is_as_slow).count() > near.len();
-    let doubt = if are_as_slow { 0.0 } else { 2.0 * 1.25 * usual.deviation / count.sqrt() };
-    level.is_nan() || level + doubt >= effect / 2.0
+    let error = if are_as_slow { 0.0 } else { 2.0 * 1.25 * usual.deviation / count.sqrt() };
+    level.is_nan() || level + error >= effect / 2.0
 }
 
 /// Logarithm of the likelihood ratio of a host's share of pairs that are slow by so much, against that of all other pairs.
@@ -409,7 +409,7 @@ mod tests {
     const BUDGET: Budget = Budget { views: 1, error: -4.605, least: Least::OF_TIMES };
 
     #[test]
-    fn of_six_hosts_with_wild_pairs_the_slow_one_is_named_with_its_way() {
+    fn of_six_hosts_with_scattering_pairs_the_slow_one_is_named_with_its_way() {
         for (fault, direction) in
             [([1.5, 0.0], Direction::Send), ([0.0, 1.5], Direction::Receive), ([1.2, 1.2], Direction::Both)]
         {
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_clock_makes_no_host_slow() {
-        // Times of one step or the next: most of host 2's pairs are beyond the middle between both, few of the others'.
+        // Times of one step or the next: most of host 2's pairs are beyond half way between both, few of the others'.
         let mut rng = generator(6);
         let mut ticking = |late: f64| {
             let exact = square(16, |i, j| 0.01 * normal(&mut rng) + if i == 2 || j == 2 { late } else { 0.0 });
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn of_four_hosts_all_lengths_together_tell_the_slow_one() {
+    fn of_four_hosts_all_lengths_together_name_the_slow_one() {
         let mut rng = generator(5);
         let mut found = |fault: f64| {
             let mut bands: Vec<View> =

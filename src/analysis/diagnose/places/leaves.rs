@@ -246,8 +246,8 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     // How far destinations are apart that take the same cable, in leaves of which nothing is wrong.
     let rests = tables.iter().flat_map(|table| {
         let mut known: Vec<f64> = table.values.iter().copied().filter(|value| !value.is_nan()).collect();
-        let middle = median(&mut known);
-        table.values.iter().map(move |value| value - middle)
+        let level = median(&mut known);
+        table.values.iter().map(move |value| value - level)
     });
     let Some(spread) = Spread::of(rests) else { return Vec::new() };
     let levels = |table: &Table| {

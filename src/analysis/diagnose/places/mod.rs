@@ -56,7 +56,7 @@ pub use jitter::{Scatterer, find as jitter};
 pub use leaves::ALL;
 pub use place::{Place, Suspect};
 pub use verdict::Verdict;
-use view::{View, bands, middle};
+use view::{View, bands, medians};
 
 use super::{Direction, Kind, folded::Folded};
 use crate::plan::Mode;
@@ -130,13 +130,13 @@ pub struct Asked {
     pub least: Least,
 }
 
-/// Who is near whom in a run, told by its shortest messages. `known`: groups that somebody knows, `[host]`.
+/// Who is near whom in a run, by its shortest messages. `known`: groups that somebody knows, `[host]`.
 pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distances {
     if mode.is_collective() || known.is_none() && folded.measured() < LEAST_MEASURED {
         return Distances::flat(folded.hosts());
     }
     let shortest = bands(&folded.level).into_iter().next().unwrap_or_default();
-    Distances::find(&folded.of_lengths(&shortest), &middle(folded, &[shortest]), known)
+    Distances::find(&folded.of_lengths(&shortest), &medians(folded, &[shortest]), known)
 }
 
 /// Finds the places that are slow in a run, and which hosts are of which kind.
@@ -147,7 +147,7 @@ pub fn judge(folded: &Folded, known: Option<&[usize]>, asked: Asked) -> Verdict 
         let bands = bands(&folded.level);
         let ends = [bands.first(), bands.last()].into_iter().flatten();
         let fits: Vec<Fit> =
-            ends.map(|band| Fit::of(&middle(folded, std::slice::from_ref(band)), &distances)).collect();
+            ends.map(|band| Fit::of(&medians(folded, std::slice::from_ref(band)), &distances)).collect();
         kinds = distances.find_kinds(&fits.iter().collect::<Vec<_>>());
     }
     let mut verdict = judge_with(folded, distances, asked);

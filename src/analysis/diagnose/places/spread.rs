@@ -11,7 +11,8 @@
 use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// Probability that the search stops before the last of so many numbers although all are alike: it is no error by itself,
-/// for what is left out is judged afterwards, and the deviation is corrected. What is taken in hides itself.
+/// for what is left out is judged afterwards, and the deviation is corrected, so that one in twenty costs little (the level
+/// of Fisher 1925). What is taken in hides itself.
 const STOPS_EARLY: f64 = 0.05;
 
 /// Level of the test of two deviations before they are pooled (Bozivich, Bancroft and Hartley 1956: at 25 % what follows

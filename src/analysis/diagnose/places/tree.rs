@@ -161,8 +161,8 @@ fn unlike(times: &Square, i: usize, j: usize) -> f64 {
     let others = (0..hosts).step_by(hosts.div_ceil(MOST_OTHERS)).filter(|other| *other != i && *other != j);
     let differences = others.map(|other| times.at(i, other) - times.at(j, other));
     let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
-    let middle = median(&mut differences);
-    differences.iter().map(|difference| (difference - middle).abs()).sum::<f64>() / differences.len() as f64
+    let centre = median(&mut differences);
+    differences.iter().map(|difference| (difference - centre).abs()).sum::<f64>() / differences.len() as f64
 }
 
 /// The part of every host once so many are left.

@@ -9,7 +9,7 @@ use super::{
     distance::Distances,
     fit::{Fit, centre},
     place::Suspect,
-    view::{leave_out, middle},
+    view::{leave_out, medians},
 };
 use crate::{
     analysis::{
@@ -27,7 +27,7 @@ pub struct Verdict {
     pub distances: Distances,
     /// The hosts of a slower kind, and how many times as long these take, where there are kinds.
     pub kinds: Option<(Vec<usize>, f64)>,
-    /// Scatter of a pair about what its hosts and classes explain, the middle over lengths.
+    /// Scatter of a pair about what its hosts and classes explain, the median over lengths.
     pub noise: f64,
     pub(super) fits: Vec<Fit>,
 }
@@ -43,7 +43,7 @@ impl Verdict {
         let lengths: Vec<(Square, Fit)> = (0..folded.lengths.len())
             .into_par_iter()
             .map(|length| {
-                let values = middle(folded, &[vec![length]]);
+                let values = medians(folded, &[vec![length]]);
                 let mut rest = values.clone();
                 leave_out(&mut rest, &is_any);
                 (values, Fit::of(&rest, &distances))
@@ -69,7 +69,7 @@ impl Verdict {
                     suspect.range = (first, last);
                     suspect.effect = median(&mut suspect.effects[first..=last].to_vec());
                 }
-                // Beside what others explain it is not slow at all.
+                // Besides what others explain it is not slow at all.
                 _ => suspect.effect = most,
             }
             let (first, last) = suspect.range;
@@ -82,7 +82,7 @@ impl Verdict {
             let slow = means.iter().filter(|mean| **mean >= suspect.effect / 2.0).count();
             suspect.cells = Agreement { slow, of: means.len() };
         }
-        // What explains nothing any more beside all others is dropped.
+        // What explains nothing any more besides all others is dropped.
         suspects.retain(|suspect| suspect.effect >= least.of(suspect.place.kind));
         suspects.sort_by(|a, b| a.log.total_cmp(&b.log).then(b.effect.total_cmp(&a.effect)));
         let noise = median(&mut lengths.iter().map(|(_, fit)| fit.noise).collect::<Vec<_>>());

@@ -31,7 +31,7 @@ pub(super) struct View {
     pub is_long: bool,
     /// By how much equal hosts may be apart because of clocks that tick, `ln(ratio)`.
     pub tick: f64,
-    /// The middle of `ln(time / level)` over the lengths.
+    /// The median of `ln(time / level)` over the lengths.
     pub values: Square,
     pub fit: Fit,
     /// Scatter of the mean of both directions of a pair's rest.
@@ -44,7 +44,7 @@ impl View {
         let is_short = lengths.len() == 1 && level(&lengths[0]) <= 2.0;
         let is_long = lengths.iter().all(|band| level(band) >= LONG);
         let tick = lengths.iter().flatten().map(|length| folded.apart / folded.level[*length]).fold(0.0, f64::max);
-        let values = middle(folded, &lengths);
+        let values = medians(folded, &lengths);
         let mut view = Self {
             lengths: lengths.concat(),
             is_short,
@@ -116,9 +116,9 @@ pub(super) fn leave_out(values: &mut Square, is_crossing: &[bool]) {
     });
 }
 
-/// The middle over bands of the middle over a band's lengths; of a pair, those that are there. What disturbed a pair at one
+/// The median over bands of the median over a band's lengths; of a pair, those that are there. What disturbed a pair at one
 /// length is none of the others'.
-pub(super) fn middle(folded: &Folded, bands: &[Vec<usize>]) -> Square {
+pub(super) fn medians(folded: &Folded, bands: &[Vec<usize>]) -> Square {
     let mut square = Square::missing(folded.hosts());
     square.rows_mut().enumerate().for_each(|(i, row)| {
         let (mut of_bands, mut of_lengths) = (Vec::new(), Vec::new());
