@@ -1,5 +1,5 @@
-//! Models against the simulator, where the truth is known: what is fitted, what is predicted, and whether a simulation of
-//! the exported fit measures the same as the one it was fitted to.
+//! Models against the simulator, where the truth is known: what is fitted, what is predicted, and whether a simulation
+//! of the exported fit measures the same as the one it was fitted to.
 
 mod common;
 

@@ -230,8 +230,8 @@ fn a_long_run_that_comes_back_on_other_nodes_asks_for_the_first_ones() {
 #[test]
 fn a_job_that_finishes_nothing_in_its_time_is_not_queued_for_ever() {
     let lab = Lab::up(3);
-    // Three pairs, each of which takes seconds: the signal comes in the first.
-    let measure = "(--timing receive --warmup 0 --lengths 4M -n 500)";
+    // Three pairs, each of which would take a minute or more: the signal comes in the first, and ends it.
+    let measure = "(--timing receive --warmup 0 --lengths 4M -n 10000)";
     let file = JobFile::edited("long.sbatch", &[("#SBATCH --nodes=", "3"), ("measure=", measure)]);
     let job = file.submit(&lab);
     let started = Instant::now();

@@ -281,8 +281,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// When two hosts meet, all their ranks: in a round of the circle, by number, that lasts until every host has met one
-    /// other. `None` where their ranks meet here and there, where rounds were drawn, or where no pairs meet.
+    /// When two hosts meet, all their ranks: in a round of the circle, by number, that lasts until every host has met
+    /// one other. `None` where their ranks meet here and there, where rounds were drawn, or where no pairs meet.
     pub fn meeting(&self, a: usize, b: usize) -> Option<usize> {
         match &self.order {
             Order::Isolated { pairing, labels, between: Groups { drawn: None, .. } }

@@ -1,5 +1,5 @@
-//! Where a host or its cable is lost while the program runs: the ranks end in time, the host is named, what was finished
-//! stays, and the run goes on from there.
+//! Where a host or its cable is lost while the program runs: the ranks end in time, the host is named, what was
+//! finished stays, and the run goes on from there.
 
 use std::{
     path::Path,

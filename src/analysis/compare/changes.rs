@@ -1,4 +1,4 @@
-//! From what was found in the difference of two runs to what is told of it: size in ratio and seconds, length by
+//! From what was found in the difference of two runs to what is said of it: size in ratio and seconds, length by
 //! length, and how many pairs show it.
 //!
 //! In: places, or pairs, with an effect and a range of lengths, and the difference. Out: [`Change`]s. Nothing is judged
@@ -25,7 +25,7 @@ pub(super) struct Common {
     /// First and last length, by number.
     pub range: (usize, usize),
     /// Probability that two healthy runs have such a thing.
-    pub doubt: f64,
+    pub p_value: f64,
 }
 
 /// What findings are described with.
@@ -79,7 +79,7 @@ impl Describer<'_> {
         let is_half = |effect: &&f64| found.effect.signum() * **effect > found.effect.abs() / 2.0;
         Change {
             subject: Subject::Pairs(found.pairs),
-            confidence: 1.0 - found.doubt,
+            confidence: 1.0 - found.p_value,
             cells: Agreement {
                 slow: effects.iter().filter(is_half).count(),
                 of: effects.iter().filter(|effect| !effect.is_nan()).count(),
@@ -100,7 +100,8 @@ impl Describer<'_> {
         self.base.level[length] * median_of(of_pairs, &mut Vec::new()).exp()
     }
 
-    /// A change of all pairs by `ln(new / base)` over a range of lengths; `curve`: usual seconds and effect, `[length]`.
+    /// A change of all pairs by `ln(new / base)` over a range of lengths; `curve`: usual seconds and effect,
+    /// `[length]`.
     fn sized(&self, effect: f64, (first, last): (usize, usize), curve: impl Iterator<Item = (f64, f64)>) -> Change {
         let at = |(index, (usual_seconds, effect)): (usize, (f64, f64))| AtLength {
             length: self.change.lengths[index],

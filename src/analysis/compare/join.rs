@@ -124,7 +124,7 @@ fn check(base: &Header, new: &Header) -> Result<Vec<String>, CompareError> {
         }
         (None, Some(_)) | (Some(_), None) if base.mode.is_one_way() => {
             notices.push(
-                "one of the runs does not tell how it was timed: the other one may have been timed differently".into(),
+                "one of the runs does not say how it was timed: the other one may have been timed differently".into(),
             );
         }
         _ => {}

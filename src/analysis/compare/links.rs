@@ -1,8 +1,8 @@
 //! Whether a pair changed, or single cells of it were disturbed while they were measured.
 //!
-//! In: the difference of two runs, and what was found in it. Out: the links of which so many cells are slow as chance does
-//! not put together. In a run it is the re-test of a pair that tells the one from the other; two runs have none that are
-//! about their difference.
+//! In: the difference of two runs, and what was found in it. Out: the links of which so many cells are slow as chance
+//! does not put together. In a run it is the re-test of a pair that distinguishes the one from the other; two runs have
+//! none that are about their difference.
 
 use rayon::prelude::*;
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -45,8 +45,8 @@ impl<'a> Cells<'a> {
     }
 
     /// Logarithm of the probability that a healthy run has a pair of which so many cells, of all lengths and of both
-    /// directions if the link is slow both ways, are slow by half of the link's size: cells are disturbed one by one, as
-    /// often at a pair as anywhere.
+    /// directions if the link is slow both ways, are slow by half of the link's size: cells are disturbed one by one,
+    /// as often at a pair as anywhere.
     pub fn log(&self, link: &Suspect) -> f64 {
         let &[i, j] = &link.place.hosts[..] else { return 0.0 };
         let ways = if link.place.direction == Direction::Both { &[(i, j), (j, i)][..] } else { &[(i, j)] };

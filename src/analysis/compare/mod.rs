@@ -147,7 +147,7 @@ impl Comparing<'_> {
         let distances = places::distances(&self.difference.both(), mode, None);
         let group = distances.leaf.clone();
         let moves = moved::find(&old_group, &new_group, &self.difference.change);
-        // What is near others than it was became slower toward some and faster toward others: that is told already.
+        // What is near others than it was became slower toward some and faster toward others: that is said already.
         moves.iter().for_each(|found| {
             difference::leave_out(&mut self.difference.change, |i, j| found.host == i || found.host == j)
         });
@@ -208,7 +208,7 @@ impl Comparing<'_> {
         Ok(silent)
     }
 
-    /// Where a common change is more than noise: `ln(ratio)`, the range of lengths, and the doubt.
+    /// Where a common change is more than noise: `ln(ratio)`, the range of lengths, and its p-value.
     fn ranges(&self, series: &[Shift], hosts: usize) -> Vec<(f64, (usize, usize), f64)> {
         let threshold = evidence::threshold(self.share(), hosts, series.len());
         let is_same = |length: usize| self.joined.lengths[length].is_same();
@@ -221,8 +221,8 @@ impl Comparing<'_> {
             };
             let series: Vec<Shift> = series.iter().enumerate().map(value).collect();
             for range in shifts::ranges(&shifts::with_run_to_run(&series), threshold, self.floor()) {
-                let doubt = evidence::doubt(range.score, hosts, series.len());
-                found.push((sign * range.effect, (range.first, range.last), doubt));
+                let p_value = evidence::p_value(range.score, hosts, series.len());
+                found.push((sign * range.effect, (range.first, range.last), p_value));
             }
         }
         found
@@ -240,7 +240,7 @@ impl Comparing<'_> {
         };
         let of_part = |(pairs, series): &(Pairs, &[Shift])| {
             let found = self.ranges(series, hosts).into_iter();
-            let common = |(effect, range, doubt)| describer.common(&Common { pairs: *pairs, effect, range, doubt });
+            let common = |(effect, range, p_value)| describer.common(&Common { pairs: *pairs, effect, range, p_value });
             found.map(common).collect::<Vec<_>>()
         };
         parts.iter().flat_map(of_part).collect()
@@ -248,9 +248,9 @@ impl Comparing<'_> {
 
     /// Pairs inside hosts.
     fn of_inside(&self, inside: &InsideHosts, describer: &Describer) -> Vec<Change> {
-        let describe = |(effect, range, doubt): (f64, (usize, usize), f64)| {
+        let describe = |(effect, range, p_value): (f64, (usize, usize), f64)| {
             let curve = inside.base.iter().zip(&inside.shift).map(|(seconds, shift)| (*seconds, shift.value));
-            let found = Common { pairs: Pairs::InsideHosts, effect, range, doubt };
+            let found = Common { pairs: Pairs::InsideHosts, effect, range, p_value };
             describer.of_many(&found, curve, &inside.of_hosts(range))
         };
         self.ranges(&inside.shift, self.joined.shared.len()).into_iter().map(describe).collect()

@@ -108,7 +108,7 @@ fn contrast(mean: &Square, group: &[usize]) -> Shift {
     Shift::of_hosts((0..mean.side()).into_par_iter().map(of_host).collect())
 }
 
-/// By how much two healthy runs differ at a length, as far as lengths that follow each other tell.
+/// By how much two healthy runs differ at a length, as far as lengths that follow each other show it.
 pub(super) fn with_run_to_run(shifts: &[Shift]) -> Vec<Shift> {
     let mut steps: Vec<f64> = shifts.windows(2).map(|pair| pair[1].value - pair[0].value).collect();
     let seen = if shifts.len() < MANY_LENGTHS { 0.0 } else { scatter_about_zero(&mut steps) / 2.0f64.sqrt() };

@@ -1,4 +1,4 @@
-//! What the search for structure looks at: few bands of neighbouring lengths, without wild values, twice.
+//! What the search for structure looks at: few bands of neighbouring lengths, without outliers, twice.
 //!
 //! In: the means and half differences of both directions at every length. Out: [`Band`]s.
 
@@ -21,7 +21,7 @@ pub(super) fn ranges(lengths: usize) -> Vec<Range<usize>> {
     (0..count).map(|band| band * lengths / count..(band + 1) * lengths / count).collect()
 }
 
-/// Neighbouring lengths together, without wild values.
+/// Neighbouring lengths together, without outliers.
 pub(super) fn bands(mean: &[Square], half: &[Square]) -> Vec<Band> {
     let lengths = ranges(mean.len());
     lengths.into_par_iter().map(|lengths| band(&mean[lengths.clone()], &half[lengths])).collect()
@@ -29,8 +29,8 @@ pub(super) fn bands(mean: &[Square], half: &[Square]) -> Vec<Band> {
 
 fn band(mean: &[Square], half: &[Square]) -> Band {
     let (mut first, mut second) = both_directions(mean, half);
-    tame(&mut first);
-    tame(&mut second);
+    clip(&mut first);
+    clip(&mut second);
     let differences = first.upper_pairs().map(|(i, j, value)| value - second.at(i, j));
     let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
     let noise = if differences.len() < LEAST_DIFFERENCES {
@@ -96,7 +96,7 @@ fn coin(i: usize, j: usize) -> f64 {
     if (z & 1 == 0) == (i < j) { 1.0 } else { -1.0 }
 }
 
-/// Standard deviation about zero after wild values were taken back to four times the usual scatter.
+/// Standard deviation about zero after outliers were taken back to four times the usual scatter.
 fn clipped_scatter(values: &mut [f64]) -> f64 {
     let usual = scatter_about_zero(&mut values.to_vec());
     let squares: f64 = values.iter().map(|value| value.abs().min(4.0 * usual).powi(2)).sum();
@@ -125,22 +125,22 @@ pub(super) fn middle_of_few(values: impl Iterator<Item = f64>, scratch: &mut Vec
     }
 }
 
-/// Share of a row's cells that may be wild.
-const WILD: f64 = 0.03;
+/// Share of a row's cells that may be outliers.
+const OUTLYING: f64 = 0.03;
 
-/// Takes wild values back to the largest usual one of their row or of their column, whichever is larger: what is slow
+/// Takes outliers back to the largest usual one of their row or of their column, whichever is larger: what is slow
 /// as a whole stays slow.
-fn tame(values: &mut Square) {
+fn clip(values: &mut Square) {
     let hosts = values.side();
     let largest: Vec<f32> = (0..hosts)
         .into_par_iter()
         .map(|i| {
             let mut row: Vec<f32> = values.row(i).iter().copied().filter(|value| !value.is_nan()).collect();
-            let wild = (row.len() as f64 * WILD).ceil() as usize;
-            if row.len() <= wild {
+            let outliers = (row.len() as f64 * OUTLYING).ceil() as usize;
+            if row.len() <= outliers {
                 return f32::INFINITY;
             }
-            let place = row.len() - 1 - wild;
+            let place = row.len() - 1 - outliers;
             *row.select_nth_unstable_by(place, f32::total_cmp).1
         })
         .collect();
@@ -215,7 +215,7 @@ mod tests {
         let mut values = symmetric(20, |i, j| slow(i) + slow(j));
         values.set(2, 9, 8.0);
         values.set(9, 2, 8.0);
-        tame(&mut values);
+        clip(&mut values);
         // The largest usual one of their rows is that toward the slow host.
         assert_eq!((values.at(2, 9), values.at(9, 2)), (0.5, 0.5));
         assert!((0..20).filter(|host| *host != 4).all(|host| values.at(4, host) == 0.5 && values.at(host, 4) == 0.5));

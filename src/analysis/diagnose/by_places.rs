@@ -1,7 +1,7 @@
 //! A run judged by places ([`places`]).
 //!
-//! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds, what
-//! re-tests say, what is a remark only.
+//! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds,
+//! what re-tests say, what is a remark only.
 
 use rayon::prelude::*;
 
@@ -21,15 +21,16 @@ use crate::{
     units::{Hosts, hostlist},
 };
 
-/// Probability below which what several findings have in common is no coincidence. It chooses between two ways to say what
-/// is slow, not whether anything is, so that it has the level of tests whose error costs little: one in twenty (Fisher 1925).
+/// Probability below which what several findings have in common is no coincidence. It chooses between two ways to say
+/// what is slow, not whether anything is, so that it has the level of tests whose error costs little: one in twenty
+/// (Fisher 1925).
 const COINCIDENCE: f64 = 0.05;
 
-/// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_twin`, and the group
-/// of every host.
+/// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_contrasted`, and the
+/// group of every host.
 pub(super) fn judge_run(
     run: &dyn Run,
-    (known, is_twin): (Option<&[usize]>, bool),
+    (known, is_contrasted): (Option<&[usize]>, bool),
     confidence: f64,
     diagnosis: &mut Diagnosis,
 ) -> Result<(Folded, Vec<usize>), BoxError> {
@@ -56,7 +57,7 @@ pub(super) fn judge_run(
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = places::judge(&folded, known, asked);
     }
-    let times = if is_twin { folded } else { folded.without_pairs() };
+    let times = if is_contrasted { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
     diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
     // What stands out of such noise is beyond chance all the same.
@@ -148,8 +149,8 @@ fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
 }
 
-/// What the re-tests of the pairs that cross each place say; `None` where there are none. Pairs that cross no other place
-/// say most; where there are none of these, those that cross none which these have confirmed.
+/// What the re-tests of the pairs that cross each place say; `None` where there are none. Pairs that cross no other
+/// place say most; where there are none of these, those that cross none which these have confirmed.
 fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Option<RetestVerdict>>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> =
@@ -192,8 +193,8 @@ struct Again {
 fn retest(pairs: &[&Again], places: &Verdict, suspect: &Suspect, is_isolated: bool) -> Option<RetestVerdict> {
     let mut alone: Vec<f64> = pairs.iter().map(|pair| pair.alone).collect();
     let mut second: Vec<f64> = pairs.iter().map(|pair| pair.second).collect();
-    // Where pairs are measured one after another, both are measured alone. A single pair that was not slow every time may have
-    // met a busy moment.
+    // Where pairs are measured one after another, both are measured alone. A single pair that was not slow every time
+    // may have met a busy moment.
     match suspect.place.kind {
         Kind::Link if is_isolated => {
             alone.iter_mut().zip(&second).for_each(|(alone, second)| *alone = alone.min(*second))
@@ -202,8 +203,8 @@ fn retest(pairs: &[&Again], places: &Verdict, suspect: &Suspect, is_isolated: bo
         _ => {}
     }
     let half = suspect.effect / 2.0;
-    // Messages that share a way slow each other down: alone it is faster, even where it is at fault. The median errs by 1.25
-    // standard deviations over the root of the number; by 2.33 times that in one of a hundred cases.
+    // Messages that share a way slow each other down: alone it is faster, even where it is at fault. The median errs by
+    // 1.25 standard deviations over the root of the number; by 2.33 times that in one of a hundred cases.
     let error = 2.33 * 1.25 * places.noise / (alone.len() as f64).sqrt();
     let least = if is_shared(suspect.place.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
     let (second, alone) = (median(&mut second), median(&mut alone));
@@ -241,8 +242,8 @@ fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Puts the findings about links of several hosts of one leaf, to or from others, together: they share its cables. Links
-/// that have nothing in common would be of many leaves. `names` and `leaf`: `[host]`.
+/// Puts the findings about links of several hosts of one leaf, to or from others, together: they share its cables.
+/// Links that have nothing in common would be of many leaves. `names` and `leaf`: `[host]`.
 fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
     let number = |name: &String| names.iter().position(|own| own == name);
@@ -310,8 +311,8 @@ enum Fate {
     Gone,
 }
 
-/// What becomes of something slow in a run of this schedule: single pairs, and among others also what some pairs of a host
-/// show and what many share, may have met others on their way.
+/// What becomes of something slow in a run of this schedule: single pairs, and among others also what some pairs of a
+/// host show and what many share, may have met others on their way.
 fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     let is_met = finding.share.is_some() || is_shared(finding.kind);
     let may_be_load = finding.kind == Kind::Link || is_met && schedule == Schedule::Disjoint;

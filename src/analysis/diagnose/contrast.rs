@@ -19,13 +19,13 @@ const TWINS: [(Mode, Mode, Symptom); 3] = [
     (Mode::OneToOne, Mode::NoiseBlocking, Symptom::Noise),
 ];
 
-/// The twins that are there: number of the run without, of the run with it, and the symptom.
-pub(super) fn twins(runs: &[&dyn Run]) -> impl Iterator<Item = (usize, usize, Symptom)> {
+/// The pairs of runs to contrast: number of the run without, of the run with it, and the symptom.
+pub(super) fn contrasts(runs: &[&dyn Run]) -> impl Iterator<Item = (usize, usize, Symptom)> {
     let of_mode = |mode| runs.iter().position(|run| run.header().mode == mode);
     TWINS.into_iter().filter_map(move |(without, with, symptom)| Some((of_mode(without)?, of_mode(with)?, symptom)))
 }
 
-/// Judges all twins among the runs. `times`: of every run, unless it cannot be judged; `group`: of every host.
+/// Judges all such pairs among the runs. `times`: of every run, unless it cannot be judged; `group`: of every host.
 pub(super) fn judge(
     runs: &[&dyn Run],
     times: &[Option<Folded>],
@@ -33,14 +33,14 @@ pub(super) fn judge(
     confidence: f64,
     diagnosis: &mut Diagnosis,
 ) {
-    for (without, with, symptom) in twins(runs) {
+    for (without, with, symptom) in contrasts(runs) {
         let (Some(quiet), Some(other)) = (&times[without], &times[with]) else { continue };
         let (without, with) = (runs[without].header().mode, runs[with].header().mode);
         let Some(difference) = other.relative_to(quiet) else { continue };
         let distances = places::distances(quiet, without, Some(group));
         let asked = Asked { mode: with, confidence, least: Least::OF_TIMES };
-        // Ways are shared, and some of a host's pairs meet others on them: of what is slow only in company, whole hosts are
-        // at fault.
+        // Ways are shared, and some of a host's pairs meet others on them: of what is slow only in company, whole hosts
+        // are at fault.
         let is_whole = |suspect: &&Suspect| suspect.place.kind == Kind::Node && !suspect.place.is_of_some();
         let verdict = places::judge_with(&difference, distances, asked);
         for suspect in verdict.suspects.iter().filter(is_whole) {

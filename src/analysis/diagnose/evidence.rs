@@ -39,7 +39,7 @@ pub struct Evidence {
 /// Difference of two misfits, in standard errors, that says nothing.
 const EQUALLY_WELL: f64 = 1.0;
 
-/// Share of a range's effect from which on a length beside it belongs to it.
+/// Share of a range's effect from which on a length next to it belongs to it.
 const AS_SLOW: f64 = 0.8;
 
 /// Ranges of lengths that begin at the first or end at the last.
@@ -66,7 +66,7 @@ pub fn threshold(confidence: f64, hosts: usize, lengths: usize) -> f64 {
 }
 
 /// The probability that a healthy run has a score this high somewhere.
-pub fn doubt(score: f64, hosts: usize, lengths: usize) -> f64 {
+pub fn p_value(score: f64, hosts: usize, lengths: usize) -> f64 {
     let trials = 3.0 * hosts as f64 * trials(lengths);
     (trials * Normal::standard().sf(score)).min(1.0)
 }
@@ -111,7 +111,7 @@ pub fn weigh(effects: &[Effects]) -> Vec<Evidence> {
     best.into_iter().enumerate().map(|(host, evidence)| widened(evidence, effects, host)).collect()
 }
 
-/// The range with the lengths beside it that are as slow: the best score often misses one of them by chance.
+/// The range with the lengths next to it that are as slow: the best score often misses one of them by chance.
 fn widened(evidence: Evidence, effects: &[Effects], host: usize) -> Evidence {
     let is_as_slow = |length: &usize| {
         let Effects { common, side, .. } = &effects[*length];
@@ -136,7 +136,7 @@ fn judge((common, common_error): (f64, f64), (side, side_error): (f64, f64), ran
     if side_error.is_finite() {
         choices.extend([(Direction::Send, of_one(1.0)), (Direction::Receive, of_one(-1.0))]);
     }
-    // Of those that fit about equally well, the one that is slowest beyond doubt.
+    // Of those that fit about equally well, the one that is slowest beyond chance.
     let least = choices.iter().map(|choice| choice.1.0).fold(f64::INFINITY, f64::min);
     let fitting = choices.iter().filter(|choice| choice.1.0 <= least + EQUALLY_WELL);
     let best = fitting.max_by(|x, y| x.1.2.total_cmp(&y.1.2));
@@ -246,10 +246,10 @@ mod tests {
         assert!(threshold(0.999, 100, 5) > threshold(0.99, 100, 5));
         // Of very few hosts, the scatter is hardly known.
         assert!(threshold(0.99, 4, 5) > threshold(0.99, 16, 5));
-        assert!(doubt(5.0, 100, 5) > doubt(5.0, 10, 5) && doubt(5.0, 100, 5) > doubt(6.0, 100, 5));
-        assert_eq!(doubt(0.0, 100, 5), 1.0);
+        assert!(p_value(5.0, 100, 5) > p_value(5.0, 10, 5) && p_value(5.0, 100, 5) > p_value(6.0, 100, 5));
+        assert_eq!(p_value(0.0, 100, 5), 1.0);
         // With many hosts, both say the same.
-        let at_threshold = doubt(threshold(0.99, 1_000_000, 5), 1_000_000, 5);
+        let at_threshold = p_value(threshold(0.99, 1_000_000, 5), 1_000_000, 5);
         assert!((at_threshold / 0.01 - 1.0).abs() < 0.01, "{at_threshold}");
     }
 

@@ -1,9 +1,9 @@
 //! Where exchanges fail: what was tried and did not succeed is evidence, not absence.
 //!
-//! In: the states of all cells of a run. Out: [`Failure`]s: hosts, pairs, groups that cannot be reached, lose a share of
-//! their exchanges, or damage payloads. A place is blamed by the likelihood ratio of its failures against the rate
-//! elsewhere, at the price of choosing it among all places of its kind; the best is taken with what crosses it, and again.
-//! What no place explains is the fabric's.
+//! In: the states of all cells of a run. Out: [`Failure`]s: hosts, pairs, groups that cannot be reached, lose a share
+//! of their exchanges, or damage payloads. A place is blamed by the likelihood ratio of its failures against the rate
+//! elsewhere, at the price of choosing it among all places of its kind; the best is taken with what crosses it, and
+//! again. What no place explains is the fabric's.
 
 mod counts;
 
@@ -11,8 +11,8 @@ use super::{Agreement, Direction, Finding, Kind, Symptom};
 use crate::record::{BoxError, Run};
 use counts::{Cells, Count, Tally, read};
 
-/// One finding for each place. `leaf`: the group of every host, `[host]`; `error`: the probability with which chance may
-/// bring one.
+/// One finding for each place. `leaf`: the group of every host, `[host]`; `error`: the probability with which chance
+/// may bring one.
 pub(super) fn find(run: &dyn Run, leaf: &[usize], error: f64) -> Result<Vec<Finding>, BoxError> {
     let cells = read(run)?;
     let failures = cells.iter().flatten().flat_map(|cells| cells.find(leaf, error));

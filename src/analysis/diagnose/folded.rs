@@ -1,5 +1,5 @@
 //! Runs as the detector sees them: hosts instead of ranks, logarithms instead of seconds, and each pair of hosts split
-//! into what both directions have in common and what tells them apart.
+//! into what both directions have in common and what they differ in.
 //!
 //! In: the median of every cell, read length by length. Out: [`Folded`]. A fault that multiplies a time becomes a term
 //! of a sum here; whatever the network's structure does to both directions alike is in one half only.
@@ -116,8 +116,8 @@ impl Folded {
         cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
     }
 
-    /// Share of the ordered pairs that were measured, at the length at which most were: a pair that was measured one way
-    /// counts half.
+    /// Share of the ordered pairs that were measured, at the length at which most were: a pair that was measured one
+    /// way counts half.
     pub fn measured_ways(&self) -> f64 {
         let hosts = self.hosts();
         let lengths = self.mean.par_iter().zip(&self.one_way);
@@ -171,7 +171,7 @@ impl Folded {
 pub(super) struct Part {
     /// As in [`Folded`].
     pub level: f64,
-    /// What both directions have in common, and what tells them apart.
+    /// What both directions have in common, and what they differ in.
     pub halves: Halves,
 }
 
@@ -391,7 +391,7 @@ mod tests {
         let relative = own.relative_to(&other).unwrap();
         assert_eq!(relative.lengths, [Bytes(64)]);
         assert_eq!((relative.level[0], relative.one_way.len()), (own.level[1], 1));
-        // To host a it takes twice as long as it did, beside what everything takes.
+        // To host a it takes twice as long as it did, besides what everything takes.
         let ratio = relative.from_to(0, 1, 0) - relative.from_to(0, 1, 2);
         assert!(is_near(ratio, 2f64.ln()), "{ratio}");
         assert!(own.relative_to(&read(&run(&[9], seconds(1.0)), &EVERYBODY)).is_none());

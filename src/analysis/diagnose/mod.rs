@@ -16,8 +16,8 @@
 //! Time: in proportion to the number of cells; how samples scatter is asked of some partners of every host (`scatter`).
 //!
 //! Contract: a healthy run has a finding with a probability of at most `1 - confidence`, as far as its noise is like
-//! the noise seen in it; the sum is split evenly among what is judged separately. A least size applies as well, so that a
-//! finding is never just significant.
+//! the noise seen in it; the sum is split evenly among what is judged separately. A least size applies as well, so that
+//! a finding is never just significant.
 
 mod bands;
 mod by_places;
@@ -205,7 +205,7 @@ pub struct Judged {
 pub enum Remark {
     /// Slow only while others communicate: these share a way, or fewer cables are left than there should be.
     Load(Finding),
-    /// Slow, but by what a single measurement cannot tell from others on the same way.
+    /// Slow, but by what a single measurement cannot distinguish from others on the same way.
     Again(Vec<Finding>),
     /// Hosts differ by design: those that take longer, and how many times as long.
     Kinds {
@@ -284,8 +284,8 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
     };
     // The times and the scatter of every run, its ranks, and what two modes say together, are judged by themselves.
     let judged: usize = runs.iter().map(|run| 2 + usize::from(run.ranks() > run.header().hosts.count())).sum();
-    let confidence = 1.0 - (1.0 - options.confidence) / (judged + contrast::twins(runs).count()) as f64;
-    let is_twin = contrast::twins(runs).next().is_some();
+    let confidence = 1.0 - (1.0 - options.confidence) / (judged + contrast::contrasts(runs).count()) as f64;
+    let is_contrasted = contrast::contrasts(runs).next().is_some();
     let mut known = options.groups.clone();
     let mut times = Vec::new();
     for run in runs {
@@ -299,7 +299,8 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
             times.push(None);
             continue;
         }
-        let (folded, group) = by_places::judge_run(*run, (known.as_deref(), is_twin), confidence, &mut diagnosis)?;
+        let (folded, group) =
+            by_places::judge_run(*run, (known.as_deref(), is_contrasted), confidence, &mut diagnosis)?;
         known.get_or_insert(group);
         times.push(Some(folded));
     }

@@ -1,8 +1,8 @@
 //! Rails of leaves: ranks of one place that are slow toward other leaves, on nearly all hosts of a leaf.
 //!
-//! In: the median of every cell, and the leaf of every host. Out: one finding for each such leaf, and the ranks behind it. A
-//! rank is compared with the fastest one on its host, toward the same partner in another leaf: whatever the network does to
-//! the host, it does to both. What is usual for ranks of a place is seen in the other leaves.
+//! In: the median of every cell, and the leaf of every host. Out: one finding for each such leaf, and the ranks behind
+//! it. A rank is compared with the fastest one on its host, toward the same partner in another leaf: whatever the
+//! network does to the host, it does to both. What is usual for ranks of a place is seen in the other leaves.
 
 use rayon::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Ranks that are slower than the others on their host.
 //!
 //! In: the median of every cell. Out: effects of ranks, in the form of hosts' effects. A rank is compared with the
-//! ranks beside it, toward the same partner: whatever the network does, it does to all of them.
+//! ranks next to it, toward the same partner: whatever the network does, it does to all of them.
 
 use rayon::prelude::*;
 
@@ -74,7 +74,7 @@ pub(super) fn finding(
         lengths: (run.lengths()[first], run.lengths()[last]),
         ratio: evidence.effect.exp(),
         extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
-        confidence: 1.0 - evidence::doubt(evidence.score, effects[0].common.len(), effects.len()),
+        confidence: 1.0 - evidence::p_value(evidence.score, effects[0].common.len(), effects.len()),
         cells: Agreement { slow: 0, of: 0 },
         share: None,
         share_of_time: None,
@@ -128,8 +128,9 @@ pub(super) fn read(
 /// Differences of a rank from the middle of its host, over partners.
 struct Contrast {
     effect: f64,
-    /// Standard error of the effect by its own differences, however these are distributed: where they are apart by whole
-    /// steps, as times are where messages meet on their way or clocks tick, the median of the deviations says little.
+    /// Standard error of the effect by its own differences, however these are distributed: where they are apart by
+    /// whole steps, as times are where messages meet on their way or clocks tick, the median of the deviations says
+    /// little.
     own_error: f64,
     noise: f64,
     cells: usize,

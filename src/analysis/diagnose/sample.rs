@@ -1,11 +1,11 @@
-//! The structure of very many hosts, told from some of them.
+//! The structure of very many hosts, found from some of them.
 //!
 //! In: [`Folded`]. Out: [`Structure`]. The search looks at all pairs of hosts again and again. A group is known from
 //! some of its members: its blocks are then known to less than groups have to differ by. So of many hosts some are
 //! chosen, structure is looked for among them, and every other host goes where its row fits. Hosts that fit nowhere may
 //! be of groups that nobody was chosen of: they join the chosen ones for a second search.
 //!
-//! Where some hosts do not tell the structure, because few pairs were measured or because it is no groups, all are
+//! Where some hosts do not show the structure, because few pairs were measured or because it is no groups, all are
 //! looked at.
 
 use rayon::prelude::*;
@@ -28,10 +28,10 @@ const MOST_HOSTS: usize = 256;
 const CHOSEN: usize = 192;
 
 /// Hosts that fit nowhere, from which on they may be a group.
-const FEWEST_STRANGERS: usize = 2;
+const FEWEST_UNPLACED: usize = 2;
 
 /// Most hosts that join a second search.
-const MOST_STRANGERS: usize = 128;
+const MOST_UNPLACED: usize = 128;
 
 /// Share of pairs that must have been measured for some hosts to say enough.
 const LEAST_PAIRS: f64 = 0.9;
@@ -51,14 +51,14 @@ pub fn infer(folded: &Folded) -> Structure {
             break;
         }
         let placed = groups::place(&toward(folded, &some, &chosen, &structure.group), &structure.group);
-        let strangers: Vec<usize> =
+        let unplaced: Vec<usize> =
             (0..hosts).filter(|host| !placed[*host].1 && chosen.binary_search(host).is_err()).collect();
-        if strangers.len() < FEWEST_STRANGERS || chosen.len() > CHOSEN {
+        if unplaced.len() < FEWEST_UNPLACED || chosen.len() > CHOSEN {
             let mut group: Vec<usize> = placed.into_iter().map(|(group, _)| group).collect();
             chosen.iter().zip(&structure.group).for_each(|(host, own)| group[*host] = *own);
             return Structure::of_groups(groups::by_size(&group), true);
         }
-        chosen.extend(strangers.iter().step_by(strangers.len().div_ceil(MOST_STRANGERS)));
+        chosen.extend(unplaced.iter().step_by(unplaced.len().div_ceil(MOST_UNPLACED)));
         chosen.sort_unstable();
     }
     infer_of_all(folded)

@@ -1,7 +1,8 @@
 //! How far the samples of every pair scatter, read together with its times.
 //!
-//! In: medians and deviations, each read once. Out: the times and the scatter, each as [`Folded`]: whether a host scatters more
-//! than others is seen from some of its partners, so many hosts are judged in parts, panels. Who scatters too much is
+//! In: medians and deviations, each read once. Out: the times and the scatter, each as [`Folded`]: whether a host
+//! scatters more than others is seen from some of its partners, so many hosts are judged in parts, panels. Who scatters
+//! too much is
 //! `places::jitter`'s.
 
 use super::folded::{Folded, Part, all, read_lengths};
@@ -16,8 +17,9 @@ const HOSTS: usize = 128;
 /// Deviation of the samples of a steady pair, as a share of its median: hosts that differ by less are alike as well.
 const STEADY: f64 = 0.03;
 
-/// Times and scatter, without the ranks for which `is_left_out`; no panels where the run has no deviations. Scatter: the
-/// deviation in units of the median, at least what a steady pair may have; its level is in seconds at the usual times.
+/// Times and scatter, without the ranks for which `is_left_out`; no panels where the run has no deviations. Scatter:
+/// the deviation in units of the median, at least what a steady pair may have; its level is in seconds at the usual
+/// times.
 pub(super) fn read_with_times(run: &dyn Run, is_left_out: &[bool]) -> Result<(Folded, Vec<Folded>), BoxError> {
     if !run.statistics().contains(&Statistic::Deviation) {
         return Ok((Folded::read(run, Statistic::Median, is_left_out)?, Vec::new()));

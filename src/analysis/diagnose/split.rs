@@ -1,4 +1,4 @@
-//! Splits what was measured into what both directions of every pair have in common and what tells them apart.
+//! Splits what was measured into what both directions of every pair have in common and what they differ in.
 //!
 //! In: a square of logarithms. Out: [`Halves`].
 
@@ -10,7 +10,7 @@ use crate::analysis::square::Square;
 pub(super) struct Halves {
     /// What both directions of a pair have in common; of one alone where the other one is missing; symmetric.
     pub mean: Square,
-    /// Half of what tells them apart, row minus column; antisymmetric.
+    /// Half of what they differ in, row minus column; antisymmetric.
     pub half: Square,
     /// Source and destination of pairs that were measured in this direction only.
     pub one_way: Vec<(usize, usize)>,

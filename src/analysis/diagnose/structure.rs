@@ -1,7 +1,7 @@
 //! Which structure of a network explains a run: groups of hosts, or else a torus or patterns; and whether it is
 //! understood.
 //!
-//! In: [`Folded`]. Out: [`Structure`]. How groups are found is told in [`groups`]; here it is decided between what
+//! In: [`Folded`]. Out: [`Structure`]. How groups are found is said in [`groups`]; here it is decided between what
 //! could be, by how well one direction of every pair predicts the other one. Where many pairs are missing, most have
 //! one direction alone: there it is decided by how well all is explained, with what the numbers for it cost.
 
@@ -222,7 +222,7 @@ const SHORTCUT: f64 = 4.0;
 /// Share of pairs that may be.
 const SHORTCUTS: f64 = 0.002;
 
-/// How badly groups predict one direction from the other: mean square in units of noise, wild ones taken back.
+/// How badly groups predict one direction from the other: mean square in units of noise, outliers taken back.
 fn cost(bands: &[Band], group: &[usize]) -> f64 {
     let groups = group.iter().max().map_or(1, |last| last + 1);
     let of_band = |band: &Band| {
@@ -242,8 +242,8 @@ fn cost(bands: &[Band], group: &[usize]) -> f64 {
 }
 
 /// Moves hosts into groups of two where that explains a run of few hosts, and much better. Two cells of a host are few,
-/// so that shapes do not say that it belongs there; but a host that is left out looks slow toward those that it was left
-/// with, and is faster toward the two than any fault would make it.
+/// so that shapes do not say that it belongs there; but a host that is left out looks slow toward those that it was
+/// left with, and is faster toward the two than any fault would make it.
 fn joined_to_pairs(bands: &[Band], group: Vec<usize>) -> Vec<usize> {
     let hosts = group.len();
     if hosts > MOST_HOSTS_TO_MOVE {
@@ -297,7 +297,8 @@ const MOST_HOSTS_OF_TREES: usize = 128;
 /// Most hosts that are placed on a torus.
 const MOST_HOSTS_OF_TORI: usize = 256;
 
-/// Mean square of what a tree or a torus leaves of a cell, in units of noise, wild ones taken back, up to which it explains a run.
+/// Mean square of what a tree or a torus leaves of a cell, in units of noise, outliers taken back, up to which it
+/// explains a run.
 const MOST_MISFIT: f64 = 2.2;
 
 /// The same up to which a run is understood: of what is right, nearly all is noise.
@@ -312,8 +313,8 @@ const MOST_MISSING: f64 = 0.8;
 /// Most hosts that are moved one by one.
 const MOST_HOSTS_TO_MOVE: usize = 32;
 
-/// Least gain, as a sum of squares in units of noise, for which a host joins two others: nearly two cells that are wild
-/// both ways.
+/// Least gain, as a sum of squares in units of noise, for which a host joins two others: nearly two cells that are
+/// outliers both ways.
 const LEAST_GAIN: f64 = 60.0;
 
 /// The cost of groups, for each square that they predict, up to which they explain a run.

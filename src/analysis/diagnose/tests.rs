@@ -72,13 +72,13 @@ fn three_numbers_tell_faults_from_contention() {
 #[test]
 fn twins_are_modes_that_differ_in_one_thing() {
     let runs = [Mode::Noise, Mode::Put, Mode::OneToOne, Mode::AsyncOneToOne].map(|mode| run(machine(), mode));
-    let twins = |numbers: &[usize]| {
+    let contrasts = |numbers: &[usize]| {
         let runs: Vec<&dyn Run> = numbers.iter().map(|number| &runs[*number] as &dyn Run).collect();
-        contrast::twins(&runs).collect::<Vec<_>>()
+        contrast::contrasts(&runs).collect::<Vec<_>>()
     };
-    assert_eq!(twins(&[0, 1, 2, 3]), [(2, 3, Symptom::Duplex), (3, 0, Symptom::Noise)]);
-    assert_eq!(twins(&[2, 3]), [(0, 1, Symptom::Duplex)]);
-    assert_eq!(twins(&[0, 1, 2]), []);
+    assert_eq!(contrasts(&[0, 1, 2, 3]), [(2, 3, Symptom::Duplex), (3, 0, Symptom::Noise)]);
+    assert_eq!(contrasts(&[2, 3]), [(0, 1, Symptom::Duplex)]);
+    assert_eq!(contrasts(&[0, 1, 2]), []);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn ranks_are_compared_with_those_beside_them() {
     assert_eq!((found.kind, found.rank, found.direction), (Kind::Rank, Some(7), Direction::Send));
     assert_eq!((&*found.hosts[0], found.cells), ("node004", Agreement { slow: 3, of: 3 }));
     assert!((found.ratio - 1.3).abs() < 0.03, "{}", found.ratio);
-    // One rank on every host: nobody beside it.
+    // One rank on every host: nobody next to it.
     let alone = self::run(machine(), Mode::OneToOne);
     assert_eq!(ranks::judge(&alone, 0.99, &mut diagnosis).unwrap(), [false; 10]);
 }

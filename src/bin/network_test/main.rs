@@ -18,7 +18,7 @@ use std::process::ExitCode;
 /// Whether all ranks are in one process, whose time is not theirs.
 const SIMULATED: bool = false;
 
-/// What a rank does while it waits so many seconds for a reading of its clock: it stays awake, and asks again at once.
+/// What a rank that waits so many seconds for a reading of its clock does meanwhile: it stays awake, and reads again.
 fn pass(_seconds: f64) {}
 
 fn main() -> ExitCode {

@@ -223,7 +223,8 @@ fn kinds_of_hosts_on_a_torus_are_a_remark() {
 
 #[test]
 fn the_slow_way_of_one_rail_out_of_a_leaf_is_named_and_no_rank_or_kind_of_hosts_is() {
-    // Of 24 hosts with two or four ranks on two rails. A message takes the sender's rail out and the receiver's rail in.
+    // Of 24 hosts with two or four ranks on two rails. A message takes the sender's rail out and the receiver's rail
+    // in.
     for per_host in [2, 4] {
         let is_bad = |rank: usize| rank / per_host / 8 == 2 && rank.is_multiple_of(2);
         let is_far = |from: usize, to: usize| from / per_host / 8 != to / per_host / 8;

@@ -1,13 +1,14 @@
 //! Hosts that are slow for a part of the time: heat, another job.
 //!
-//! In: times by hosts, what is usual, and when every pair was measured. Out: [`Burst`]s. At one length a host meets every
-//! other one once, in an order that is drawn anew for every length. So whatever else makes some of its pairs slow, a bad
-//! partner, a cable, load, these come in random order; only what begins and ends stands together in time. How probable so
-//! few runs of slow pairs are in random order is known exactly (Wald and Wolfowitz 1940), however times are distributed.
-//! What the others of its leaf show at the same moments is the network's.
+//! In: times by hosts, what is usual, and when every pair was measured. Out: [`Burst`]s. At one length a host meets
+//! every other one once, in an order that is drawn anew for every length. So whatever else makes some of its pairs
+//! slow, a bad partner, a cable, load, these come in random order; only what begins and ends stands together in time.
+//! How probable so few runs of slow pairs are in random order is known exactly (Wald and Wolfowitz 1940), however times
+//! are distributed. What the others of its leaf show at the same moments is the network's.
 //!
-//! What it cannot see: pairs of hosts with several ranks that are measured one at a time, here and there; drawn rounds, whose
-//! order is the same at every length; a burst that lasts for whole lengths only, which looks like any other slow host.
+//! What it cannot see: pairs of hosts with several ranks that are measured one at a time, here and there; drawn rounds,
+//! whose order is the same at every length; a burst that lasts for whole lengths only, which looks like any other slow
+//! host.
 
 use rayon::prelude::*;
 use statrs::{
@@ -141,8 +142,8 @@ fn log_of_runs(is_slow: &[bool]) -> f64 {
     possible.map(|runs| (ways(runs) - ln_binomial(all, slow)).exp()).sum::<f64>().clamp(f64::MIN_POSITIVE, 1.0).ln()
 }
 
-/// Logarithm of the probability that at all these lengths slow pairs stand together so well by chance: the order is drawn
-/// at every length, so that what each says is its own (Fisher 1925).
+/// Logarithm of the probability that at all these lengths slow pairs stand together so well by chance: the order is
+/// drawn at every length, so that what each says is its own (Fisher 1925).
 fn log_of(levels: &[Option<Mixture>]) -> f64 {
     let logs: Vec<f64> = levels.iter().flatten().map(|levels| log_of_runs(&levels.is_upper)).collect();
     let fisher = ChiSquared::new(2.0 * logs.len() as f64);

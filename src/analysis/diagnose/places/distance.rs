@@ -1,8 +1,8 @@
-//! How far hosts are from each other, told by short messages alone; and which hosts are of which kind.
+//! How far hosts are from each other, found in short messages alone; and which hosts are of which kind.
 //!
-//! In: the short messages of a run, or groups that somebody knows. Out: [`Distances`]: the leaf and the pod of every host,
-//! and the distance class of every pair. Short messages show where hosts are, long ones how good they are: a slow cable
-//! is never a distance. A class is needed by many places: what only one leaf is far by, is that leaf's.
+//! In: the short messages of a run, or groups that somebody knows. Out: [`Distances`]: the leaf and the pod of every
+//! host, and the distance class of every pair. Short messages show where hosts are, long ones how good they are: a slow
+//! cable is never a distance. A class is needed by many places: what only one leaf is far by, is that leaf's.
 
 use rayon::prelude::*;
 
@@ -20,9 +20,9 @@ use crate::{
     stats::{median, quantile},
 };
 
-/// Least difference between two levels of a tree, a share of the time: more than what the cables of a room make of a short
-/// message, less than what switches do. A metre takes 5 ns: 16 metres more are 2 % of 4 us. The two switches that a next level
-/// adds take about 100 ns each, of which the quickest InfiniBand switches make 90 to 150: 4 % and more.
+/// Least difference between two levels of a tree, a share of the time: more than what the cables of a room make of a
+/// short message, less than what switches do. A metre takes 5 ns: 16 metres more are 2 % of 4 us. The two switches that
+/// a next level adds take about 100 ns each, of which the quickest InfiniBand switches make 90 to 150: 4 % and more.
 pub const LEAST_STEP: f64 = 0.02;
 
 /// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
@@ -222,8 +222,8 @@ impl Distances {
             return None;
         }
         let is_slow: Vec<bool> = own.iter().map(|value| *value >= high[0]).collect();
-        // With a host of the other kind they take half of what they take more with their own. Of a leaf whose way out is
-        // slow, the fastest pairs take nothing more; this is half way from there.
+        // With a host of the other kind they take half of what they take more with their own. Of a leaf whose way out
+        // is slow, the fastest pairs take nothing more; this is half way from there.
         let usual = |slow: bool| {
             let hosts = (0..hosts).filter(|host| is_slow[*host] == slow);
             median(&mut hosts.map(|host| of_pairs(host, 0.5)).collect::<Vec<_>>())

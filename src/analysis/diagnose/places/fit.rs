@@ -22,8 +22,8 @@ const TURNS: usize = 4;
 /// Huber's constant: 95 % efficient where there are no outliers (Huber 1964).
 const HUBER: f64 = 1.345;
 
-/// The usual time of a class is the quantile at this share of its pairs, every way between two leaves counted alike: the
-/// slow way of one leaf of three is that of two thirds of them. What hosts add is not taken off before, but on a
+/// The usual time of a class is the quantile at this share of its pairs, every way between two leaves counted alike:
+/// the slow way of one leaf of three is that of two thirds of them. What hosts add is not taken off before, but on a
 /// torus: it is not known where ways are slow.
 pub const USUAL: f64 = 0.25;
 
@@ -90,8 +90,8 @@ impl Fit {
                 side.iter_mut().for_each(|value| *value -= middle);
                 fit.base.iter_mut().for_each(|base| *base += middle);
             }
-            // Hosts of a torus share no way with others, so that what they add is theirs, and pairs are compared without it: of a
-            // kind of hosts that stand together, near pairs would be usual, and far ones too.
+            // Hosts of a torus share no way with others, so that what they add is theirs, and pairs are compared
+            // without it: of a kind of hosts that stand together, near pairs would be usual, and far ones too.
             if distances.is_torus() {
                 fit.find_base(values, distances);
             }

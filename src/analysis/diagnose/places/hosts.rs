@@ -1,7 +1,7 @@
 //! Hosts that are slow: with all others, or with some of them.
 //!
-//! In: what hosts add to the times of a [`View`]. Out: [`Suspect`]s. Hosts are compared with hosts: how far healthy ones
-//! are apart is seen in the run itself.
+//! In: what hosts add to the times of a [`View`]. Out: [`Suspect`]s. Hosts are compared with hosts: how far healthy
+//! ones are apart is seen in the run itself.
 
 use std::cell::OnceCell;
 
@@ -49,9 +49,9 @@ pub fn way(common: f64, side: f64, of_common: &Spread, of_side: &Spread) -> (Dir
     (direction, effect, tail(score, freedom).max(f64::MIN_POSITIVE).ln())
 }
 
-/// What hosts add at a view. How improbable a host is follows from what is known best: how far hosts are apart; that, where
-/// it is no more than is expected of healthy hosts, pooled with how far cells are apart; or, where hosts are few but their
-/// pairs are not, from its pairs being the slowest of all.
+/// What hosts add at a view. How improbable a host is follows from what is known best: how far hosts are apart; that,
+/// where it is no more than is expected of healthy hosts, pooled with how far cells are apart; or, where hosts are few
+/// but their pairs are not, from its pairs being the slowest of all.
 struct Parts<'a> {
     view: &'a View,
     budget: Budget,
@@ -96,8 +96,8 @@ impl<'a> Parts<'a> {
         most * self.budget.least.alike
     }
 
-    /// Logarithm of the probability that the pairs of a host are the slowest by chance, where hosts differ as the others do in
-    /// each of these values, and at least as healthy ones may.
+    /// Logarithm of the probability that the pairs of a host are the slowest by chance, where hosts differ as the
+    /// others do in each of these values, and at least as healthy ones may.
     fn log_by_ranks(&self, host: usize, direction: Direction, values: &[&dyn Fn(usize) -> f64], tests: usize) -> f64 {
         let (alike, most) = (self.budget.least.alike, self.allowance() / self.budget.least.alike);
         let log = self.log_of_ranks(host, direction, most * alike);
@@ -114,8 +114,9 @@ impl<'a> Parts<'a> {
     }
 
     /// Logarithm of the probability that by chance all cells of a host this way are among so many of the slowest, in
-    /// whatever order cells come: `C(n + j, n) / C(N, n)` for n cells of N, among which j others are. `less`: what the host
-    /// may take more than others without a fault. So much that routes may differ is left aside, for it persists both ways.
+    /// whatever order cells come: `C(n + j, n) / C(N, n)` for n cells of N, among which j others are. `less`: what the
+    /// host may take more than others without a fault. So much that routes may differ is left aside, for it persists
+    /// both ways.
     fn log_of_ranks(&self, host: usize, direction: Direction, less: f64) -> f64 {
         let fit = &self.view.fit;
         let others = (0..fit.send.len()).filter(|other| *other != host);
@@ -145,8 +146,9 @@ impl<'a> Parts<'a> {
         ln_binomial(slowest as u64, own.len() as u64) - ln_binomial(all as u64, own.len() as u64)
     }
 
-    /// Whether more of a host's pairs are slow than chance brings where pairs of hosts that are not are slow as well: those that
-    /// are measured at the same time meet others on their way, and of a few all may. Where none is, sizes speak for themselves.
+    /// Whether more of a host's pairs are slow than chance brings where pairs of hosts that are not are slow as well:
+    /// those that are measured at the same time meet others on their way, and of a few all may. Where none is, sizes
+    /// speak for themselves.
     fn is_no_chance(&self, suspect: &Suspect) -> bool {
         let (host, direction, least) = (suspect.place.hosts[0], suspect.place.direction, suspect.effect / 2.0);
         let hosts = 0..self.view.fit.send.len();
@@ -201,9 +203,10 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
 /// distribution needs 3.7 for, one in ten thousand: what more bands could add is less than a seventh of an effect.
 const ENOUGH: f64 = 30.0;
 
-/// The hosts that are slow at every band of lengths, although none says enough alone: how far few hosts are apart is hardly
-/// known from one. What bands say is put together as Fisher did (1925), for the noise of their cells is their own; what
-/// healthy hosts differ by persists, and is taken off before. `bands`: the views of one band each; `all`: of all lengths.
+/// The hosts that are slow at every band of lengths, although none says enough alone: how far few hosts are apart is
+/// hardly known from one. What bands say is put together as Fisher did (1925), for the noise of their cells is their
+/// own; what healthy hosts differ by persists, and is taken off before. `bands`: the views of one band each; `all`: of
+/// all lengths.
 pub fn throughout(bands: &[View], all: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> {
     if all.fit.freedom >= ENOUGH {
         return Vec::new();
@@ -274,8 +277,8 @@ fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
     slow as f64 / all.max(1) as f64
 }
 
-/// How many of the pairs of a host and another one are slow by more than `least` in the direction of a place, and how many
-/// are known; without what the other one adds.
+/// How many of the pairs of a host and another one are slow by more than `least` in the direction of a place, and how
+/// many are known; without what the other one adds.
 fn slow_of(view: &View, place: &Place, pairs: impl Iterator<Item = (usize, usize)>, least: f64) -> (u64, u64) {
     let fit = &view.fit;
     let values = pairs.map(|(host, other)| {
@@ -286,8 +289,8 @@ fn slow_of(view: &View, place: &Place, pairs: impl Iterator<Item = (usize, usize
     values.filter(|value| !value.is_nan()).fold((0, 0), |(slow, all), value| (slow + u64::from(value > least), all + 1))
 }
 
-/// Whether a host is slow with those of its leaf too, as far as its pairs with them say: what is slow toward all others alone
-/// is the way out of the leaf. What is usual inside a leaf is seen in the other leaves.
+/// Whether a host is slow with those of its leaf too, as far as its pairs with them say: what is slow toward all others
+/// alone is the way out of the leaf. What is usual inside a leaf is seen in the other leaves.
 fn is_slow_near(view: &View, distances: &Distances, place: &Place, effect: f64) -> bool {
     let fit = &view.fit;
     let hosts = || 0..fit.send.len();
@@ -304,14 +307,16 @@ fn is_slow_near(view: &View, distances: &Distances, place: &Place, effect: f64) 
     let neighbours = hosts().filter(|other| *other != host && distances.leaf[*other] == distances.leaf[host]);
     let is_as_slow = |other: &usize| place.direction.of(fit.send[*other], fit.receive[*other]) >= effect / 2.0;
     // Where its neighbours are as slow, that the way is slow is as likely as that the host is. Else only clear evidence
-    // counts: a median errs by 1.25 standard deviations over the root of the number, by twice that in one of twenty cases.
+    // counts: a median errs by 1.25 standard deviations over the root of the number, by twice that in one of twenty
+    // cases.
     let count = near.len() as f64;
     let are_as_slow = 2 * neighbours.filter(is_as_slow).count() > near.len();
     let error = if are_as_slow { 0.0 } else { 2.0 * 1.25 * usual.deviation / count.sqrt() };
     level.is_nan() || level + error >= effect / 2.0
 }
 
-/// Logarithm of the likelihood ratio of a host's share of pairs that are slow by so much, against that of all other pairs.
+/// Logarithm of the likelihood ratio of a host's share of pairs that are slow by so much, against that of all other
+/// pairs.
 /// `own`: of its pairs; `seen`: of the same pairs, seen from their other ends; `all`: of all hosts' pairs, ascending.
 fn more_than_elsewhere(own: &[f64], seen: &[f64], all: &[f64], least: f64) -> f64 {
     let beyond = |values: &[f64]| values.iter().filter(|value| **value > least).count() as f64;

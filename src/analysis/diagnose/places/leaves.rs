@@ -16,8 +16,8 @@ use crate::{
     stats::{median, median_of, quantile},
 };
 
-/// Share of the ways out that are slow where all are at fault: one of two cables slows half of them, and this is half way
-/// from there.
+/// Share of the ways out that are slow where all are at fault: one of two cables slows half of them, and this is half
+/// way from there.
 pub const ALL: f64 = 0.75;
 
 /// Hosts with a common way out, and the hosts between which it is not used.
@@ -73,8 +73,8 @@ fn measure(view: &View, distances: &Distances, sets: &[Set], number: usize, leas
     }
     inside.retain(|value| !value.is_nan());
     let count = inside.len();
-    // What is slow toward some others may be the way of these. Short messages show distances, and of three sets of which two
-    // are near each other the third is far from both: there all others count as one.
+    // What is slow toward some others may be the way of these. Short messages show distances, and of three sets of
+    // which two are near each other the third is far from both: there all others count as one.
     let mut others: Vec<Vec<usize>> = (0..sets.len()).map(|other| sets[other].members.clone()).collect();
     others.swap_remove(number);
     if view.is_short {
@@ -149,7 +149,8 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     sets.iter().zip(&ways).filter_map(suspect).collect()
 }
 
-/// Share of the ends of the way, on its two sides, whose pairs are slow by half of the effect at least: the smaller one.
+/// Share of the ends of the way, on its two sides, whose pairs are slow by half of the effect at least: the smaller
+/// one.
 fn share_of_slow(view: &View, set: &Set, way: &Way, (direction, effect): (Direction, f64)) -> f64 {
     if direction == Direction::Both {
         // One of two cables slows half of the ends outward, and half of the others inward.
@@ -171,8 +172,8 @@ fn share_of_slow(view: &View, set: &Set, way: &Way, (direction, effect): (Direct
     share(&mut others().map(of_other)).min(share(&mut set.members.iter().map(of_member)))
 }
 
-/// Two leaves: the way between them where it is slower one way than the other. What is slow both ways is how the machine was
-/// built, as far as times say, and which leaf is to blame cannot be said at all.
+/// Two leaves: the way between them where it is slower one way than the other. What is slow both ways is how the
+/// machine was built, as far as times say, and which leaf is to blame cannot be said at all.
 pub fn between_two(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let ([a, b], false) = (sets, view.is_short) else { return Vec::new() };
     let fit = &view.fit;
@@ -213,8 +214,8 @@ pub fn routes(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     found
 }
 
-/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these, for of
-/// two slow cards the slower one counts, and says nothing of the way. And how many they are.
+/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these,
+/// for of two slow cards the slower one counts, and says nothing of the way. And how many they are.
 fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>) -> (f64, usize) {
     let fit = &view.fit;
     let mut senders: Vec<usize> =

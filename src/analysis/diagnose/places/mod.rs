@@ -3,9 +3,10 @@
 //! In: times by hosts ([`Folded`]). Out: [`Verdict`]: [`Suspect`]s with size, range of lengths and cells that agree.
 //!
 //! The model. A message from i to j takes the cores of both ends and the hops between them (short messages: parts add),
-//! and for every byte the time of the slowest of both cards and all cables (long messages: the slowest counts, once). So
+//! and for every byte the time of the slowest of both cards and all cables (long messages: the slowest counts, once).
+//! So
 //!
-//! * *distance classes* are told by short messages alone ([`distance`]): same leaf, same pod, elsewhere; or hops;
+//! * *distance classes* are found in short messages alone ([`distance`]): same leaf, same pod, elsewhere; or hops;
 //! * whole *kinds* of hosts that differ make classes of their own, and no finding;
 //! * in each [`View`], lengths that are looked at together because what they share must count once, hosts add their part to
 //!   the class's time ([`fit`]), and every pair has a rest;
@@ -14,22 +15,23 @@
 //! Places are looked for from the large ones to the small ones, as only then each is compared with what is left:
 //!
 //! ```text
-//! ways of pods, of leaves -> some routes of leaves -> ways between two sets -> hosts -> cables of a torus -> hosts with some others
-//! -> links
+//! ways of pods, of leaves -> some routes of leaves -> ways between two sets
+//!     -> hosts -> cables of a torus -> hosts with some others -> links
 //! ```
 //!
-//! By themselves, when every pair was measured is known: hosts that are slow for a part of the time ([`bursts`]).
+//! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
+//! ([`bursts`]); what they were slow in is left out, and the places are judged again.
 //!
-//! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view and
-//! yields suspects, and a line in [`search`].
+//! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view
+//! and yields suspects, and a line in [`search`].
 //!
-//! Errors: the probability that a healthy run has any finding is divided evenly among the kinds of places; within a kind,
-//! every place and every view that is looked at has its share ([`Budget`]). The number that decides is the one that is
-//! printed ([`Suspect::log`]).
+//! Errors: the probability that a healthy run has any finding is divided evenly among the kinds of places; within a
+//! kind, every place and every view that is looked at has its share ([`Budget`]). The number that decides is the one
+//! that is printed ([`Suspect::log`]).
 //!
-//! What it cannot tell apart: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow cards
-//! from a slow leaf switch, where hosts of the leaf were not measured among each other; a kind of hosts from very many
-//! faults; faults on more than half of the peers.
+//! What it cannot distinguish: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow
+//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other; a kind of hosts from very
+//! many faults; faults on more than half of the peers.
 
 mod bursts;
 mod cables;
@@ -61,8 +63,8 @@ use view::{View, bands, medians};
 use super::{Direction, Kind, folded::Folded};
 use crate::plan::Mode;
 
-/// What is known of healthy machines beforehand, and least effects, `ln(ratio)`, that are worth a word: what is significant
-/// may still be too small for anybody to walk there.
+/// What is known of healthy machines beforehand, and least effects, `ln(ratio)`, that are worth a word: what is
+/// significant may still be too small for anybody to walk there.
 #[derive(Clone, Copy, Debug)]
 pub struct Least {
     /// Standard deviation by which healthy hosts are expected to differ.
@@ -76,8 +78,8 @@ pub struct Least {
 }
 
 impl Least {
-    /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency; 2 % for a host; more for a way, as healthy cables differ; more for a link, as the routes of
-    /// healthy pairs differ.
+    /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency; 2 % for a host; more for a way, as healthy
+    /// cables differ; more for a link, as the routes of healthy pairs differ.
     pub const OF_TIMES: Self = Self { alike: 0.03, host: 0.02, way: 0.05, link: 0.1 };
 
     fn of(self, kind: Kind) -> f64 {
@@ -92,7 +94,7 @@ impl Least {
 /// Passes over all searches: what is found first may hide something else.
 const PASSES: usize = 3;
 
-/// Least share of the pairs from which distances are told.
+/// Least share of the pairs from which distances are found.
 const LEAST_MEASURED: f64 = 0.5;
 
 /// How much somebody looks at, and what may come of chance.
@@ -155,14 +157,16 @@ pub fn judge(folded: &Folded, known: Option<&[usize]>, asked: Asked) -> Verdict 
     verdict
 }
 
-/// Finds the places that are slow where distances are known. `folded` may be the difference of two runs, `ln(new / base)`
-/// with the levels of one of them: distances are then those of a run, as a fault must not hide in a class of its own.
+/// Finds the places that are slow where distances are known. `folded` may be the difference of two runs, `ln(new /
+/// base)` with the levels of one of them: distances are then those of a run, as a fault must not hide in a class of its
+/// own.
 pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdict {
     let bands = bands(&folded.level);
     let Some(shortest) = bands.first().map(|band| folded.level[band[0]]) else {
         return Verdict::of(folded, Vec::new(), distances, asked.least);
     };
-    // Every band alone, and from every band on to the longest length: bandwidth that is short of is short of from there on.
+    // Every band alone, and from every band on to the longest length: bandwidth that is short of is short of from there
+    // on.
     let mut chosen: Vec<Vec<Vec<usize>>> = bands.iter().map(|band| vec![band.clone()]).collect();
     chosen.extend((0..bands.len().saturating_sub(1)).map(|first| bands[first..].to_vec()));
     // A host whose eager limit is another one may be slow at a single length, which is lost among those of its band.
@@ -187,8 +191,8 @@ fn error(distances: &Distances, asked: Asked) -> f64 {
     ((1.0 - asked.confidence) / searches(distances, asked.mode)).ln()
 }
 
-/// How many kinds of places are looked for: hosts, hosts with some others, hosts for a part of the time, and links; on a
-/// torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
+/// How many kinds of places are looked for: hosts, hosts with some others, hosts for a part of the time, and links; on
+/// a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
 fn searches(distances: &Distances, mode: Mode) -> f64 {
     match leaves::sets(distances) {
         _ if mode.is_collective() => 1.0,

@@ -1,22 +1,22 @@
 //! How far numbers of one kind lie apart where a few of them may be faults.
 //!
-//! In: a number for every place of a kind. Out: [`Spread`]: centre and standard deviation of those that are alike, and how
-//! improbable any number is among them. It knows nothing of places.
+//! In: a number for every place of a kind. Out: [`Spread`]: centre and standard deviation of those that are alike, and
+//! how improbable any number is among them. It knows nothing of places.
 //!
-//! Method: forward search (Atkinson and Riani 2000). It begins with the half of the numbers that lie closest together and
-//! takes in the nearest of the others for as long as it is no outlier among those that are in. The standard deviation of
-//! the closest numbers is corrected for their being the closest (as for the minimum covariance determinant, Croux and
-//! Haesbroeck 1999).
+//! Method: forward search (Atkinson and Riani 2000). It begins with the half of the numbers that lie closest together
+//! and takes in the nearest of the others for as long as it is no outlier among those that are in. The standard
+//! deviation of the closest numbers is corrected for their being the closest (as for the minimum covariance
+//! determinant, Croux and Haesbroeck 1999).
 
 use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-/// Probability that the search stops before the last of so many numbers although all are alike: it is no error by itself,
-/// for what is left out is judged afterwards, and the deviation is corrected, so that one in twenty costs little (the level
-/// of Fisher 1925). What is taken in hides itself.
+/// Probability that the search stops before the last of so many numbers although all are alike: it is no error by
+/// itself, for what is left out is judged afterwards, and the deviation is corrected, so that one in twenty costs
+/// little (the level of Fisher 1925). What is taken in hides itself.
 const STOPS_EARLY: f64 = 0.05;
 
-/// Level of the test of two deviations before they are pooled (Bozivich, Bancroft and Hartley 1956: at 25 % what follows
-/// keeps nearly its own level).
+/// Level of the test of two deviations before they are pooled (Bozivich, Bancroft and Hartley 1956: at 25 % what
+/// follows keeps nearly its own level).
 const POOLED: f64 = 0.25;
 
 /// Numbers that are alike.
@@ -78,7 +78,8 @@ impl Spread {
         let count = own.len() as f64;
         let centre = own.iter().sum::<f64>() / count;
         let variance = own.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        // Variance of the central share q of a normal distribution: 1 - 2 z phi(z) / q, with z its quantile at (1 + q) / 2.
+        // Variance of the central share q of a normal distribution: 1 - 2 z phi(z) / q, with z its quantile at (1 + q)
+        // / 2.
         let share = count / sorted.len() as f64;
         let shrunk = if share < 1.0 {
             let z = Normal::standard().inverse_cdf((1.0 + share) / 2.0);
@@ -94,8 +95,8 @@ impl Spread {
         Self { deviation: self.deviation.max(deviation), ..self }
     }
 
-    /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these numbers
-    /// lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts.
+    /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these
+    /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts.
     pub fn pooled(self, expected: f64, freedom: f64) -> Option<Self> {
         let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
         let is_alike = self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);
@@ -109,7 +110,7 @@ impl Spread {
 
     /// Probability that another number of this kind lies so far above the centre.
     pub fn tail(&self, distance: f64) -> f64 {
-        // The centre is known only as well as so many numbers tell it.
+        // The centre is known only as well as so many numbers say it.
         let count = self.count as f64;
         let score = distance / (self.deviation * (1.0 + 1.0 / count).sqrt());
         tail(score, self.freedom)

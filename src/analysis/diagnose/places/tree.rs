@@ -1,10 +1,11 @@
-//! The leaves of a network, told by short messages.
+//! The leaves of a network, found in short messages.
 //!
-//! In: what pairs take at short lengths. Out: the leaf of every host ([`leaves`]), and how well a structure describes the
-//! times ([`Pairs::cost`]). Hosts of one leaf are nearer to each other than to others, whatever each of them adds: hosts are
-//! joined by what is left of their times without the hosts' own parts, and by how alike their times to the same others are
-//! (average linkage), and of all partitions on the way the one is taken that describes the times with the fewest bits (minimum description length, Rissanen 1978): the
-//! logarithm of the mean misfit for every pair, and the label of every host. Then every part is looked at by itself.
+//! In: what pairs take at short lengths. Out: the leaf of every host ([`leaves`]), and how well a structure describes
+//! the times ([`Pairs::cost`]). Hosts of one leaf are nearer to each other than to others, whatever each of them adds:
+//! hosts are joined by what is left of their times without the hosts' own parts, and by how alike their times to the
+//! same others are (average linkage), and of all partitions on the way the one is taken that describes the times with
+//! the fewest bits (minimum description length, Rissanen 1978): the logarithm of the mean misfit for every pair, and
+//! the label of every host. Then every part is looked at by itself.
 
 use kodama::{Dendrogram, Method, linkage};
 use rayon::prelude::*;
@@ -22,9 +23,10 @@ const TURNS: usize = 3;
 const STEPS: usize = 12;
 
 /// Others from which two hosts are compared. The mean of n absolute differences of normal numbers errs by
-/// sqrt((pi / 2 - 1) / n) of itself: 8 % for 100. Two hosts of different leaves differ by the step toward both leaves, which
-/// is at least two misfits (see [`Pairs::fit`]), so that these differences are larger by 58 %, and the mean by 8 % as soon as
-/// a seventh of the others is of these leaves. Average linkage takes the mean over all pairs of two parts besides.
+/// `sqrt((pi / 2 - 1) / n)` of itself: 8 % for 100. Two hosts of different leaves differ by the step toward both
+/// leaves, which is at least two misfits (see [`Pairs::fit`]), so that these differences are larger by 58 %, and the
+/// mean by 8 % as soon as a seventh of the others is of these leaves. Average linkage takes the mean over all pairs of
+/// two parts besides.
 const MOST_OTHERS: usize = 100;
 
 /// Times of pairs, both directions together; those that are known.
@@ -50,9 +52,9 @@ pub fn leaves(times: &Square) -> Vec<usize> {
     split(times, None)
 }
 
-/// Joins leaves again that are not apart in the shortest messages: a switch takes its time of every message, and what seems
-/// a leaf among longer ones may be hosts with slow cards, for of two such cards the slower one counts, once. `shortest`: times
-/// of these messages.
+/// Joins leaves again that are not apart in the shortest messages: a switch takes its time of every message, and what
+/// seems a leaf among longer ones may be hosts with slow cards, for of two such cards the slower one counts, once.
+/// `shortest`: times of these messages.
 pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
     let pairs = Pairs::of(shortest);
@@ -75,8 +77,8 @@ fn way(label: &[usize], parts: usize, i: usize, j: usize) -> usize {
     if low == high { 0 } else { low * parts + high }
 }
 
-/// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: mean misfit
-/// of pairs, where that is known from others; then hosts add nothing.
+/// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: mean
+/// misfit of pairs, where that is known from others; then hosts add nothing.
 pub fn split(times: &Square, noise: Option<f64>) -> Vec<usize> {
     let known = times.values().iter().copied().map(f64::from).filter(|time| !time.is_nan());
     split_by(times, noise, LEAST_STEP * median(&mut known.collect::<Vec<_>>()))
@@ -114,8 +116,8 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
     by_size(&label)
 }
 
-/// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs where
-/// it is known, and hosts add nothing.
+/// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs
+/// where it is known, and hosts add nothing.
 fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
     let pairs = Pairs { noise, ..Pairs::of(times) };
     let hosts = pairs.hosts;
@@ -193,8 +195,8 @@ impl Pairs {
         Self { hosts, known: all.map(mean).filter(|pair| !pair.2.is_nan()).collect(), noise: None }
     }
 
-    /// How long a description of the times is by distance classes, `[class]`, of which there are so many, without that of
-    /// the classes; and the level of each, and what every host adds.
+    /// How long a description of the times is by distance classes, `[class]`, of which there are so many, without that
+    /// of the classes; and the level of each, and what every host adds.
     pub fn cost(&self, class: impl Fn(usize, usize) -> usize, classes: usize) -> (f64, Vec<f64>, Vec<f64>) {
         let ((cost, _), level, own) = self.cost_from(class, classes, (vec![0.0; self.hosts], STEPS));
         (cost, level, own)
@@ -238,8 +240,8 @@ impl Pairs {
         ((cost, sum / count), level, own)
     }
 
-    /// Mean misfit of pairs between parts, and what every host adds. Every way between two parts has a level of its own: of
-    /// three parts the slow way of one is that of half of the others' pairs, and no host's.
+    /// Mean misfit of pairs between parts, and what every host adds. Every way between two parts has a level of its
+    /// own: of three parts the slow way of one is that of half of the others' pairs, and no host's.
     fn misfit_between(&self, label: &[usize]) -> (f64, Vec<f64>) {
         let parts = label.iter().max().map_or(1, |last| last + 1);
         let class = |i: usize, j: usize| way(label, parts, i, j);

@@ -14,8 +14,8 @@ use crate::{
     stats::{median, median_of, scatter_about_zero},
 };
 
-/// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times beyond
-/// the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
+/// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
+/// beyond the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
 const LONG: f64 = 15.0;
 
 /// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here.
@@ -69,14 +69,15 @@ impl View {
         self.pair_noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
     }
 
-    /// How far healthy places are expected to be apart of which each is known so well, and the degrees of freedom of that: of
-    /// the sum of two variances of which one is known (Welch and Satterthwaite).
+    /// How far healthy places are expected to be apart of which each is known so well, and the degrees of freedom of
+    /// that: of the sum of two variances of which one is known (Welch and Satterthwaite).
     pub fn expected(&self, error: f64, least: Least) -> (f64, f64) {
         let expected = error.hypot(least.alike);
         (expected, (self.fit.freedom * (expected / error).powi(4)).min(NORMAL))
     }
 
-    /// Leaves out what crosses the places that are slow here. `places`: the pairs that cross each, in a row of all pairs.
+    /// Leaves out what crosses the places that are slow here. `places`: the pairs that cross each, in a row of all
+    /// pairs.
     pub fn explain(&mut self, places: &[Vec<u32>], distances: &Distances, least: Least) {
         let hosts = self.values.side();
         let (mut values, mut fit) = self.without(places.iter(), distances);
@@ -116,8 +117,8 @@ pub(super) fn leave_out(values: &mut Square, is_crossing: &[bool]) {
     });
 }
 
-/// The median over bands of the median over a band's lengths; of a pair, those that are there. What disturbed a pair at one
-/// length is none of the others'.
+/// The median over bands of the median over a band's lengths; of a pair, those that are there. What disturbed a pair at
+/// one length is none of the others'.
 pub(super) fn medians(folded: &Folded, bands: &[Vec<usize>]) -> Square {
     let mut square = Square::missing(folded.hosts());
     square.rows_mut().enumerate().for_each(|(i, row)| {
@@ -135,7 +136,8 @@ pub(super) fn medians(folded: &Folded, bands: &[Vec<usize>]) -> Square {
     square
 }
 
-/// Runs of lengths whose times differ by less than a factor of two: what shows at one shows by half at least at the next.
+/// Runs of lengths whose times differ by less than a factor of two: what shows at one shows by half at least at the
+/// next.
 pub(super) fn bands(level: &[f64]) -> Vec<Vec<usize>> {
     let mut bands: Vec<Vec<usize>> = Vec::new();
     for (length, own) in level.iter().enumerate().filter(|(_, own)| !own.is_nan()) {

@@ -33,8 +33,9 @@ const PERIOD: f64 = 10.0;
 /// This rank's clock.
 ///
 /// Within a length the ranks synchronise again between two rounds whose numbers the root has chosen, so that nobody has
-/// to be asked: whoever comes to a later round joins first. See [`Clock::keep_until`]. How fast rounds pass is known from
-/// the parts of the length, at whose ends all meet: a rank that joins has often done its own rounds long before the others.
+/// to be asked: whoever comes to a later round joins first. See [`Clock::keep_until`]. How fast rounds pass is known
+/// from the parts of the length, at whose ends all meet: a rank that joins has often done its own rounds long before
+/// the others.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     model: ClockModel,

@@ -45,8 +45,9 @@ pub(super) trait Collective {
         Ok(())
     }
 
-    /// One exchange, begun by all at once. For each source whose message reaches this rank, its slot of `arrivals` becomes
-    /// the seconds since this rank's start: a slot to store into, so that nothing is called between clock readings.
+    /// One exchange, begun by all at once. For each source whose message reaches this rank, its slot of `arrivals`
+    /// becomes the seconds since this rank's start: a slot to store into, so that nothing is called between clock
+    /// readings.
     fn exchange(&mut self, wire: &Wire, message: &mut Message<'_>, arrivals: &Arrivals) -> Result<(), MpiError>;
 
     /// The message that has come from `source`, in the exchange before.
@@ -147,9 +148,9 @@ impl Ensemble {
         if self.me == 0 { self.shares } else { Shares::default() }
     }
 
-    /// Measures one round: all roots at once, or the given one; the result is why it was given up half-way, if it was, the
-    /// same on all ranks. Collective: after an error on one rank the others wait
-    /// for it in vain, so it cannot cost a cell only.
+    /// Measures one round: all roots at once, or the given one; the result is why it was given up half-way, if it was,
+    /// the same on all ranks. Collective: after an error on one rank the others wait for it in vain, so it cannot cost
+    /// a cell only.
     pub(super) fn round(
         &mut self,
         wire: &Wire,
@@ -274,8 +275,8 @@ impl Ensemble {
         Tree { wire, me: self.me, ranks: self.ranks }
     }
 
-    /// How many more exchanges there are before all ask again whether to stop, or why to stop now. The root says it, from
-    /// what the exchanges before have taken; anybody may want to stop. Collective.
+    /// How many more exchanges there are before all ask again whether to stop, or why to stop now. The root says it,
+    /// from what the exchanges before have taken; anybody may want to stop. Collective.
     fn grant(&self, wire: &Wire, spent: f64, exchanges: usize) -> Result<Result<usize, Stop>, MpiError> {
         let one = spent.max(1e-9) / exchanges.max(1) as f64;
         let more = if self.me == ROOT { (LOOK_UP_EVERY / one) as u64 } else { 0 };

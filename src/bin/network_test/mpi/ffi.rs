@@ -4,9 +4,9 @@
 //! [`Wire`] they do not: a failed exchange becomes a missing cell. What is timed goes through here, control messages
 //! between exchanges included; collective bookkeeping uses rsmpi and still ends the program on errors.
 //!
-//! Here: messages between two ranks, and collective calls. `requests` has exchanges with several ranks at once, `window`
-//! one-sided access. Every function blocks until MPI has let go of the buffers that it was given, so no borrow outlives a call; what that
-//! means after an error is said where it matters.
+//! Here: messages between two ranks, and collective calls. `requests` has exchanges with several ranks at once,
+//! `window` one-sided access. Every function blocks until MPI has let go of the buffers that it was given, so no borrow
+//! outlives a call; what that means after an error is said where it matters.
 
 #![allow(unsafe_code)]
 
@@ -291,9 +291,9 @@ macro_rules! export_main {
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use export_main;
 
-/// Exports a clock of MPI that this library uses instead of the simulator's own, which is one for all ranks, and how its
-/// time passes: that of each rank is three seconds ahead of the one before, and those of odd ranks gain as many seconds per second as `$variable`,
-/// an environment variable, says. Where it is not set, the clock is the simulator's.
+/// Exports a clock of MPI that this library uses instead of the simulator's own, which is one for all ranks, and how
+/// its time passes: that of each rank is three seconds ahead of the one before, and those of odd ranks gain as many
+/// seconds per second as `$variable`, an environment variable, says. Where it is not set, the clock is the simulator's.
 #[allow(unused_macros, reason = "as above")]
 macro_rules! export_clock {
     ($variable:literal) => {
@@ -315,7 +315,8 @@ macro_rules! export_clock {
             time + gain * time + ahead
         }
 
-        /// Seconds that pass for this rank: each reading of a clock that nothing else waits for is an event to simulate.
+        /// Seconds that pass for this rank: each reading of a clock that nothing else waits for is an event to
+        /// simulate.
         fn pass(seconds: f64) {
             unsafe extern "C" {
                 fn sg_actor_sleep_for(seconds: f64);

@@ -2,8 +2,8 @@
 //! the job.
 //!
 //! In: what the measuring thread notes on its page ([`Watch`]), and what the other ranks' watchdogs show on the roll.
-//! Out: one line on stderr and one in `<prefix>_stuck.txt` for each rank that waits; then the rank ends with 75, and the
-//! launcher ends the others: `mpirun` and `mpiexec` end with that code. What is in the files is finished and stays.
+//! Out: one line on stderr and one in `<prefix>_stuck.txt` for each rank that waits; then the rank ends with 75, and
+//! the launcher ends the others: `mpirun` and `mpiexec` end with that code. What is in the files is finished and stays.
 //!
 //! * A rank that waits for the very rank that it names may do so for `--timeout`, or until that rank is silent.
 //! * A rank that waits for others to finish their work (its turn, a barrier) may do so for as long as anybody moves.
@@ -12,8 +12,8 @@
 //! * A wish to stop (a signal, `--time-limit`) has to be granted within [`GRACE`].
 //!
 //! The thread calls no MPI and touches no memory that MPI uses, so that MPI may be initialised for a single thread: it
-//! sleeps, reads atomics, and reads and writes a few bytes of a file. It hands no large memory back to the system, which
-//! MPI libraries intercept. It wakes up often enough to be exact to a twentieth of the timeout, and costs some
+//! sleeps, reads atomics, and reads and writes a few bytes of a file. It hands no large memory back to the system,
+//! which MPI libraries intercept. It wakes up often enough to be exact to a twentieth of the timeout, and costs some
 //! microseconds each time, on any core. A process that was suspended has not waited: time is counted in steps.
 
 mod arrivals;
@@ -80,8 +80,8 @@ impl Limits {
         self.timeout + 3 * self.look
     }
 
-    /// How long a rank may be silent before it is given up although nobody needs it yet: a busy machine may keep a thread
-    /// waiting for seconds.
+    /// How long a rank may be silent before it is given up although nobody needs it yet: a busy machine may keep a
+    /// thread waiting for seconds.
     fn sure(self) -> Duration {
         self.timeout.max(SURE) + 3 * self.look
     }
