@@ -334,7 +334,8 @@ pub fn support(finding: &Finding) -> String {
         _ => "pairs",
     };
     let unit = if is_failure(finding.symptom) { "cells" } else { unit };
-    let mut text = format!("{} of {} {unit} agree; ", finding.cells.slow, finding.cells.of);
+    let agreement = if finding.share_of_time.is_some() { "were measured in that time" } else { "agree" };
+    let mut text = format!("{} of {} {unit} {agreement}; ", finding.cells.slow, finding.cells.of);
     text += &confidence(finding.confidence);
     text += match finding.retest {
         None => "",
@@ -361,6 +362,9 @@ pub(super) fn confidence(confidence: f64) -> String {
 pub fn next_check(finding: &Finding) -> &'static str {
     if finding.retest == Some(RetestVerdict::Contention) {
         return "routing tables and what shares this path; the cable itself is fine";
+    }
+    if finding.share_of_time.is_some() {
+        return "what else the host did in that time: other jobs, daemons, backups; temperature and CPU frequency";
     }
     usual_check(finding.kind, finding.symptom, finding.direction)
 }
@@ -459,6 +463,11 @@ pub fn write_evidence(diagnosis: &Diagnosis, number: usize, out: &mut dyn Write)
 /// Why it is this and nothing else.
 fn ruled_out(finding: &Finding) -> Vec<&'static str> {
     let mut lines = match finding.kind {
+        Kind::Node if finding.share_of_time.is_some() => vec![
+            "Not some of its partners: their order is another one at every length, and slow are those that it met one \
+             after the other.",
+            "Not its switch: other hosts of its group were not slow in that time.",
+        ],
         Kind::Node => vec![
             "Not one link: most of the host's pairs are slow by the same ratio.",
             "Not its switch: other hosts of its group are not slow.",

@@ -191,6 +191,11 @@ fn lines_are_broken_before_they_are_too_long() {
 fn evidence_rules_out_what_else_it_could_be() {
     let lines = |finding: &Finding| ruled_out(finding).join(" ");
     assert!(lines(&finding()).contains("Not one link"));
+    let at_times = Finding { share_of_time: Some(0.25), cells: Agreement { slow: 8, of: 32 }, ..finding() };
+    assert!(lines(&at_times).contains("Not some of its partners") && !lines(&at_times).contains("Not one link"));
+    assert!(sentence(&at_times).ends_with(", for 25 % of the time"), "{}", sentence(&at_times));
+    assert!(support(&at_times).starts_with("8 of 32 pairs were measured in that time"), "{}", support(&at_times));
+    assert!(next_check(&at_times).starts_with("what else the host did in that time"));
     assert!(lines(&Finding { kind: Kind::Link, ..finding() }).contains("Not its ends"));
     assert!(lines(&Finding { kind: Kind::Group, ..finding() }).contains("Not single hosts"));
     assert!(lines(&Finding { kind: Kind::Rank, ..finding() }).contains("Not the host"));

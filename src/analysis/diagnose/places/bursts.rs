@@ -112,7 +112,8 @@ impl<'a> AtLength<'a> {
         let (low, high) =
             sequence.values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
         let levels = || two_levels(&sequence.values, self.noise);
-        if high - low < self.least { None } else { levels().filter(|found| found.effect >= self.least) }
+        let are_two = |found: &Mixture| found.effect >= self.least && found.is_upper.contains(&true);
+        if high - low < self.least { None } else { levels().filter(are_two) }
     }
 
     /// Whether others took longer too at these moments, `[moment]`, by half of the effect at least.
