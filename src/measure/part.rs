@@ -125,7 +125,7 @@ pub(super) fn encode(source: Rank, destination: Rank, cell: &Cell, bytes: &mut V
 
 /// Takes over the cells of this process from bytes; what is no cell among `ranks` is left out.
 pub(super) fn decode(bytes: &[u8], ranks: usize, cells: &mut Cells) {
-    for bytes in bytes.chunks_exact(WIDTH) {
+    for bytes in bytes.as_chunks::<WIDTH>().0 {
         let (integers, rest) = bytes.split_at(8);
         let rank = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let (source, destination) = (rank(integers) as usize, rank(&integers[4..]) as usize);

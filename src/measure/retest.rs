@@ -207,7 +207,7 @@ fn companies(plan: &Plan, index: usize, suspects: &[Pair]) -> Vec<Company> {
         let suspects = pairs.len();
         let mut idle: Vec<_> = (0..hosts.count()).filter(|host| !busy[*host]).collect();
         idle.shuffle(&mut rng);
-        for two in idle.chunks_exact(2) {
+        for two in idle.as_chunks::<2>().0 {
             let mut any = |host: usize| hosts.ranks_of(host)[rng.random_range(0..hosts.ranks_of(host).len())];
             pairs.push(Pair::of(any(two[0]), any(two[1])));
         }
@@ -225,13 +225,10 @@ fn collect(fabric: &mut dyn Fabric, pairs: &[Pair], three: [&Cells; 3]) -> Resul
     let mut numbers: Vec<f64> =
         directions.iter().flat_map(|direction| three.map(|cells| median_in(cells, *direction))).collect();
     fabric.sum(&mut numbers)?;
-    let retests = directions.iter().zip(numbers.chunks_exact(3)).map(|(&(source, destination), three)| Retest {
-        source,
-        destination,
-        first: three[0],
-        second: three[1],
-        alone: three[2],
-    });
+    let retests = directions
+        .iter()
+        .zip(numbers.as_chunks().0)
+        .map(|(&(source, destination), &[first, second, alone])| Retest { source, destination, first, second, alone });
     Ok(retests.collect())
 }
 

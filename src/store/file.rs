@@ -230,11 +230,8 @@ impl NcFile {
             self.read_bytes(at, bytes)?;
             at += bytes.len() as u64;
             if kind == Kind::Double {
-                for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(size_of::<f64>())) {
-                    let mut array = [0; size_of::<f64>()];
-                    array.copy_from_slice(bytes);
-                    *value = sound(f64::from_be_bytes(array));
-                }
+                let numbers = bytes.as_chunks().0.iter().map(|bytes| sound(f64::from_be_bytes(*bytes)));
+                values.iter_mut().zip(numbers).for_each(|(value, number)| *value = number);
             } else {
                 let numbers = bytes.chunks_exact(size).map(|bytes| sound(kind.real(bytes)));
                 values.iter_mut().zip(numbers).for_each(|(value, number)| *value = number);

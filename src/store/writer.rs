@@ -387,9 +387,8 @@ impl Output {
 fn encode(statistic: Statistic, cells: &[Cell], bytes: &mut Vec<u8>) {
     fn with(cells: &[Cell], bytes: &mut Vec<u8>, value: impl Fn(&Cell) -> f64) {
         bytes.resize(cells.len() * SIZE, 0);
-        for (bytes, cell) in bytes.chunks_exact_mut(SIZE).zip(cells) {
-            bytes.copy_from_slice(&value(cell).to_be_bytes());
-        }
+        let places = bytes.as_chunks_mut().0.iter_mut();
+        places.zip(cells).for_each(|(bytes, cell)| *bytes = value(cell).to_be_bytes());
     }
     match statistic {
         Statistic::Min => with(cells, bytes, |cell| cell.summary.min),

@@ -172,7 +172,7 @@ fn distance(bands: &[Rows], i: usize, k: usize) -> f64 {
     let mut known = 0.0;
     for band in bands {
         let (mut count, mut total, mut squares) = ([0.0f32; LANES], [0.0f32; LANES], [0.0f32; LANES]);
-        for (a, b) in band.row(i).chunks_exact(LANES).zip(band.row(k).chunks_exact(LANES)) {
+        for (a, b) in band.row(i).as_chunks::<LANES>().0.iter().zip(band.row(k).as_chunks::<LANES>().0) {
             for (lane, (a, b)) in a.iter().zip(b).enumerate() {
                 let difference = a - b;
                 // The diagonal is missing: neither host is compared with itself.

@@ -45,7 +45,7 @@ impl RelationFit {
             .collect();
         let time = |operation: usize, procs: usize, length: usize| {
             let measured = run.measured(operation, procs, length);
-            Some(measured.summary.median).filter(|_| measured.is_there() && keep(procs, length))
+            (measured.is_there() && keep(procs, length)).then_some(measured.summary.median)
         };
         let all = 0..run.lengths.len();
         let of_pattern = |operation: usize| -> Vec<usize> {

@@ -279,7 +279,7 @@ impl Predict {
         }
         for own in run.iter().flat_map(|run| &run.programs).filter(|_| self.program.is_empty()) {
             let program = carried_out(own)?;
-            let seconds = Some(own.measured.summary.median).filter(|_| own.measured.is_there());
+            let seconds = own.measured.is_there().then_some(own.measured.summary.median);
             programs.push((own.name.clone(), program, seconds));
         }
         for (name, program, measured) in programs {

@@ -198,7 +198,7 @@ pub fn levels(hosts: usize) -> Vec<Vec<(usize, usize)>> {
     let mut left: Vec<usize> = (0..hosts).collect();
     let mut levels = Vec::new();
     while left.len() > 1 {
-        levels.push(left.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect());
+        levels.push(left.as_chunks::<2>().0.iter().map(|pair| (pair[0], pair[1])).collect());
         left = left.into_iter().step_by(2).collect();
     }
     levels

@@ -43,9 +43,9 @@ impl<'a> Inflating<'a> {
     pub(super) fn take<const WIDTH: usize>(&mut self, count: usize) -> io::Result<Vec<[u8; WIDTH]>> {
         let mut numbers = Vec::new();
         let mut bytes = Vec::new();
-        let mut room = |error: std::collections::TryReserveError| io::Error::new(io::ErrorKind::OutOfMemory, error);
-        numbers.try_reserve_exact(count).map_err(&mut room)?;
-        bytes.try_reserve_exact(count).map_err(&mut room)?;
+        let room = |error: std::collections::TryReserveError| io::Error::new(io::ErrorKind::OutOfMemory, error);
+        numbers.try_reserve_exact(count).map_err(room)?;
+        bytes.try_reserve_exact(count).map_err(room)?;
         numbers.resize(count, [0; WIDTH]);
         bytes.resize(count, 0);
         for place in 0..WIDTH {

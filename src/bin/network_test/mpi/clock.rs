@@ -143,10 +143,10 @@ impl Clock {
         numbers.resize(3 * count, 0.0);
         let mut all = vec![0.0; numbers.len() * ranks];
         world.all_gather_into(&numbers[..], &mut all[..]);
-        let sync = |numbers: &[f64]| Sync { at: numbers[0], offset: numbers[1], bound: numbers[2] };
+        let sync = |&[at, offset, bound]: &[f64; 3]| Sync { at, offset, bound };
         let model = |(rank, numbers): (Rank, &[f64])| match rank {
             ROOT => ClockModel::default(),
-            _ => ClockModel::of(numbers.chunks_exact(3).map(sync).collect()),
+            _ => ClockModel::of(numbers.as_chunks().0.iter().map(sync).collect()),
         };
         Ok(all.chunks_exact(3 * count).enumerate().map(model).collect())
     }

@@ -39,8 +39,9 @@ impl MpiFabric<'_> {
             let own = self.look(&clock, ranks).map_err(|error| self.fatal(error))?;
             // Error, bound, and what the look itself may be off by.
             let all = self.all_gather(&own)?;
-            let of = |place| all.chunks_exact(3).skip(1).map(|numbers| numbers[place]).collect::<Vec<_>>();
-            let within = all.chunks_exact(3).skip(1).filter(|of| of[0] <= of[1] + of[2]).count();
+            let (all, _) = all.as_chunks::<3>();
+            let of = |place: usize| all.iter().skip(1).map(|numbers| numbers[place]).collect::<Vec<_>>();
+            let within = all.iter().skip(1).filter(|of| of[0] <= of[1] + of[2]).count();
             let line = format!(
                 "{after:>3} s {:>16} {:>13} {:>15} {:>6} of {}\n",
                 Seconds(quantile(&mut of(0), 1.0)).to_string(),

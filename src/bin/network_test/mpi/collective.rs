@@ -328,12 +328,11 @@ impl Ensemble {
         self.sorted.clone_from(&self.skews);
         let own = if self.on_clocks { clock.bound() } else { median(&mut self.sorted) };
         let travelling = &mut self.travelling[..8 * (late.len() + 1)];
-        for (bytes, number) in travelling.chunks_exact_mut(8).zip(std::iter::once(&own).chain(late)) {
+        for (bytes, number) in travelling.as_chunks_mut::<8>().0.iter_mut().zip(std::iter::once(&own).chain(late)) {
             bytes.copy_from_slice(&number.to_le_bytes());
         }
         tree.pass_on(travelling, root)?;
-        let mut numbers =
-            travelling.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+        let mut numbers = travelling.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
         let others = numbers.next().expect("the bound comes first");
         if !self.on_clocks {
             return Ok(own.max(others));

@@ -84,7 +84,8 @@ fn of_partners(tree: Tree<'_>, cells: &Cells, lines: Range<usize>, block: &mut V
     if tree.me == ROOT {
         block.resize(lines.len() * ranks, Cell::missing(State::NotScheduled));
     }
-    for (place, bytes) in all.chunks_exact(WITH_SOURCE).enumerate().filter(|(_, bytes)| !number(bytes, 0).is_nan()) {
+    let (all, _) = all.as_chunks::<WITH_SOURCE>();
+    for (place, bytes) in all.iter().enumerate().filter(|(_, bytes)| !number(*bytes, 0).is_nan()) {
         block[place % lines.len() * ranks + number(bytes, 0) as usize] = unpack(&bytes[NUMBER..]);
     }
     Ok(())
@@ -100,7 +101,7 @@ fn whole_rows(tree: Tree<'_>, cells: &Cells, rows: Range<usize>, block: &mut Vec
         }
         to_root(tree, row, &mut bytes, WIDTH * cells.ranks())?;
         if tree.me == ROOT {
-            block.extend(bytes.chunks_exact(WIDTH).map(unpack));
+            block.extend(bytes.as_chunks::<WIDTH>().0.iter().map(|cell| unpack(cell)));
         }
     }
     Ok(())
@@ -207,17 +208,18 @@ const SUSPECT: usize = 3 * NUMBER;
 /// Lists travel at their full length, NaN in the place of suspects that are not there: whoever receives one need not
 /// ask first how long it is.
 fn pack_suspects(suspects: &[Suspect], bytes: &mut [u8]) {
-    let places = bytes.chunks_exact_mut(SUSPECT).enumerate();
-    for (number, place) in places {
+    let (places, _) = bytes.as_chunks_mut::<SUSPECT>();
+    for (number, place) in places.iter_mut().enumerate() {
         let numbers = suspects
             .get(number)
             .map_or([f64::NAN; 3], |suspect| [suspect.source as f64, suspect.destination as f64, suspect.weight]);
-        place.chunks_exact_mut(NUMBER).zip(numbers).for_each(|(to, number)| to.copy_from_slice(&number.to_le_bytes()));
+        let (places, _) = place.as_chunks_mut();
+        places.iter_mut().zip(numbers).for_each(|(to, number)| *to = number.to_le_bytes());
     }
 }
 
 fn suspects_in(bytes: &[u8]) -> impl Iterator<Item = Suspect> {
-    bytes.chunks_exact(SUSPECT).filter(|bytes| !number(bytes, 0).is_nan()).map(|bytes| Suspect {
+    bytes.as_chunks::<SUSPECT>().0.iter().filter(|bytes| !number(*bytes, 0).is_nan()).map(|bytes| Suspect {
         source: number(bytes, 0) as usize,
         destination: number(bytes, 1) as usize,
         weight: number(bytes, 2),

@@ -72,7 +72,7 @@ pub fn hosts(world: &SimpleCommunicator) -> Hosts {
     own[..length].copy_from_slice(&name.as_bytes()[..length]);
     let mut all = vec![0u8; HOST_NAME * world.size() as usize];
     world.all_gather_into(&own[..], &mut all[..]);
-    Hosts::new(all.chunks_exact(HOST_NAME).map(|name| {
+    Hosts::new(all.as_chunks::<HOST_NAME>().0.iter().map(|name| {
         let end = name.iter().position(|byte| *byte == 0).unwrap_or(HOST_NAME);
         String::from_utf8_lossy(&name[..end]).into_owned()
     }))

@@ -81,7 +81,8 @@ impl Roll {
         File::open(&self.path)?.read_exact_at(&mut bytes, ALARM)?;
         let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let (alarm, places) = bytes.split_at(PLACE);
-        let places = places.chunks_exact(PLACE).map(|place| (number(&place[..4]), number(&place[4..]))).collect();
+        let (places, _) = places.as_chunks::<PLACE>();
+        let places = places.iter().map(|place| (number(&place[..4]), number(&place[4..]))).collect();
         Ok(Look { alarm: number(&alarm[..4]) != 0, places })
     }
 }

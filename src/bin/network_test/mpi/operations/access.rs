@@ -43,9 +43,8 @@ impl Access {
         let elements = length / ELEMENT;
         let mut copy = Buffer::touched(length, 0)?;
         if stage.me == stage.places[0][0] {
-            copy.chunks_exact_mut(ELEMENT)
-                .enumerate()
-                .for_each(|(place, bytes)| bytes.copy_from_slice(&summand(0, place).to_ne_bytes()));
+            let elements = copy.as_chunks_mut().0.iter_mut().enumerate();
+            elements.for_each(|(place, bytes)| *bytes = summand(0, place).to_ne_bytes());
             window.expose(&copy)?;
         }
         Ok(Self { algorithm, iterations, elements, window, copy, total: f64::NAN })

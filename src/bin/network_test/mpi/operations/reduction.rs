@@ -56,7 +56,7 @@ fn add(left: &mut [f64], right: &mut [f64], into: Into) {
 
 /// Of pairs (a, b): first right, then left: x -> a (a' x + b') + b.
 fn compose(left: &mut [f64], right: &mut [f64], into: Into) {
-    for (left, right) in left.chunks_exact_mut(2).zip(right.chunks_exact_mut(2)) {
+    for (left, right) in left.as_chunks_mut::<2>().0.iter_mut().zip(right.as_chunks_mut::<2>().0) {
         let composed = composition([left[0], left[1]], [right[0], right[1]]);
         match into {
             Into::Left => left.copy_from_slice(&composed),

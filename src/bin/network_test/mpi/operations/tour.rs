@@ -338,10 +338,9 @@ impl<'w> Tour<'w> {
             root.gather_into(&own[..]);
         }
         self.wire.watch.rest();
-        let measured = |values: &[f64]| {
-            let [min, average, median, max, deviation] = [values[0], values[1], values[2], values[3], values[4]];
+        let measured = |&[min, average, median, max, deviation, samples]: &[f64; 6]| {
             let summary = Summary { min, average, median, max, deviation };
-            Measured { summary, samples: values[5] as u32, ..Measured::NOTHING }
+            Measured { summary, samples: samples as u32, ..Measured::NOTHING }
         };
         let of_rank = |(rank, values): (Rank, &[f64])| Probe {
             kind,
@@ -349,7 +348,7 @@ impl<'w> Tour<'w> {
             destination: rank,
             messages: 1,
             delays: vec![0.0; plan.lengths.len()],
-            measured: values.chunks_exact(6).map(measured).collect(),
+            measured: values.as_chunks().0.iter().map(measured).collect(),
         };
         let ranks = all.chunks_exact(own.len().max(1)).enumerate();
         Ok(ranks.filter(|(rank, _)| plan.hosts.place_of(*rank) == 0).map(of_rank).collect())

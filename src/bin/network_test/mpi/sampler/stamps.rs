@@ -48,9 +48,8 @@ impl Sampler {
         let (mine, others) = self.stamps.split_at_mut(size);
         let others = &mut others[..size];
         let global = self.starts.iter().map(|start| way.clock.global(*start));
-        for (bytes, number) in mine.chunks_exact_mut(8).zip(known.into_iter().chain(global)) {
-            bytes.copy_from_slice(&number.to_le_bytes());
-        }
+        let places = mine.as_chunks_mut().0.iter_mut();
+        places.zip(known.into_iter().chain(global)).for_each(|(bytes, number)| *bytes = number.to_le_bytes());
         match way.role {
             Role::Timed => way.wire.receive(others, way.other, STAMPS)?,
             Role::Answering => way.wire.send(mine, way.other, STAMPS)?,
@@ -59,7 +58,7 @@ impl Sampler {
         if way.role == Role::Answering {
             return Ok(f64::NAN);
         }
-        let mut numbers = others.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+        let mut numbers = others.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
         let mut known = || numbers.next().expect("what is known of the clock comes first");
         let bound = known() + way.clock.bound_at(now);
         let other = (known(), known());
