@@ -208,6 +208,22 @@ pub fn remark_text(remark: &Remark) -> String {
             }
             text + "; measure again with --retest"
         }
+        Remark::Busy { mode, lengths: (first, last), ratio: times, share } => {
+            let lengths = if first == last { format!("at {first}") } else { format!("from {first} to {last}") };
+            format!(
+                "{mode}: for {} of the time {lengths} bytes, most pairs took {} times as long, as while another job uses \
+                 the network; what was measured meanwhile is left out",
+                percent(*share),
+                ratio(*times)
+            )
+        }
+        Remark::Halves { mode, hosts: [one, other], length, ratio: times } => format!(
+            "{mode}: the hosts are two groups, {} and {}; between them a message of {length} bytes takes {} times as long \
+             as inside: with two groups alone, nobody can say whether the way between them is slow or built so",
+            members(one),
+            members(other),
+            ratio(*times)
+        ),
         Remark::Kinds { mode, hosts, ratio: times } => {
             format!(
                 "{mode}: {} are of another kind: they take {} times as long as the others",

@@ -8,14 +8,17 @@ use super::{
     fabric::plant_uplink,
     hosts::plant_card,
 };
-use crate::planted::{ANY, Answer, GROUP, LINK};
+use crate::planted::{ANY, Answer, BOTH, GROUP, LINK};
 
-/// One of two equal halves has a slow uplink: its own, or that of the other; both are right.
+/// One of two equal halves has a slow uplink: its own, or that of the other; both are right. What is slow both ways may
+/// have been built so: that nobody can tell, and which halves, is all that there is to say.
 pub fn two_halves(rng: ChaCha8Rng) -> Bed {
     let needs =
         Needs { shapes: &[Shape::Halves], hosts: &[8, 12, 16], schedule: Some(Schedule::Isolated), ..Needs::default() };
     let mut bed = Bed::draw(rng, &needs);
     plant_uplink(&mut bed, 1);
+    let planted = bed.planted.last_mut().expect("an uplink was planted");
+    planted.may_be_remark = planted.answers[0].directions == BOTH;
     bed
 }
 

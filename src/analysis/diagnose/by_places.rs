@@ -52,7 +52,16 @@ pub(super) fn judge_run(
         (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
         verdict = places::judge(&folded, known, asked);
     }
-    let bursts = bursts(run, &folded, &verdict, asked);
+    // Where the run says when every pair was measured.
+    let rounds: Option<Vec<_>> = folded.lengths.iter().map(|length| run.header().rounds(*length)).collect();
+    let rounds = rounds.unwrap_or_default();
+    let mut busy = Vec::new();
+    while let Some(found) = places::busy(&folded, &verdict, &rounds, asked) {
+        found.leave_out(&mut folded);
+        verdict = places::judge(&folded, known, asked);
+        busy.push(found);
+    }
+    let bursts = places::bursts(&folded, &verdict, &rounds, asked);
     if !bursts.is_empty() {
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = places::judge(&folded, known, asked);
@@ -82,6 +91,13 @@ pub(super) fn judge_run(
         if !again.is_empty() {
             diagnosis.remarks.push(Remark::Again(again));
         }
+        diagnosis.remarks.extend(busy.iter().map(|busy| Remark::Busy {
+            mode,
+            lengths: (times.lengths[busy.range.0], times.lengths[busy.range.1]),
+            ratio: busy.effect.exp(),
+            share: busy.share,
+        }));
+        diagnosis.remarks.extend(halves(&times, &verdict, mode));
         diagnosis.remarks.extend(verdict.kinds.as_ref().map(|(hosts, ratio)| Remark::Kinds {
             mode,
             hosts: hosts.iter().map(|host| times.names[*host].clone()).collect(),
@@ -101,10 +117,29 @@ pub(super) fn judge_run(
     Ok((times, group))
 }
 
-/// The hosts that are slow for a part of the time, where the run says when every pair was measured.
-fn bursts(run: &dyn Run, folded: &Folded, verdict: &Verdict, asked: Asked) -> Vec<Burst> {
-    let rounds: Option<Vec<_>> = folded.lengths.iter().map(|length| run.header().rounds(*length)).collect();
-    rounds.map_or_else(Vec::new, |rounds| places::bursts(folded, verdict, &rounds, asked))
+/// Where hosts are in two groups, and neither way between them is slower than the other: how much longer messages take
+/// there, at the length at which that is most.
+fn halves(folded: &Folded, verdict: &Verdict, mode: Mode) -> Option<Remark> {
+    if verdict.suspects.iter().any(|suspect| suspect.place.kind == Kind::Group) {
+        return None;
+    }
+    let excess = (0..folded.lengths.len()).map(|length| verdict.between_two(length)).collect::<Option<Vec<f64>>>()?;
+    let known = (0..excess.len()).filter(|length| !excess[*length].is_nan());
+    let most = known.max_by(|a, b| excess[*a].total_cmp(&excess[*b]))?;
+    let of_leaf = |leaf: usize| {
+        let members = verdict.distances.members(leaf);
+        let mut names: Vec<String> = members.iter().map(|host| folded.names[*host].clone()).collect();
+        names.sort_unstable();
+        names
+    };
+    let mut hosts = [of_leaf(0), of_leaf(1)];
+    hosts.sort();
+    (excess[most] >= Least::OF_TIMES.way).then(|| Remark::Halves {
+        mode,
+        hosts,
+        length: folded.lengths[most],
+        ratio: excess[most].exp(),
+    })
 }
 
 /// The findings about a run's times.
@@ -155,8 +190,13 @@ fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Optio
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> =
         places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
+    let is_isolated = run.header().schedule() == Schedule::Isolated;
     let mut pairs = Vec::new();
     for length in 0..run.lengths().len() {
+        let level = folded.level[length];
+        // Of pairs that cross no place: what is usual alone, by class of distance; among others that says nothing of it.
+        let mut usual_alone = vec![Vec::new(); places.distances.classes];
+        let mut of_length = Vec::new();
         for retest in run.retests(length)? {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let is_on = |number: &usize| {
@@ -164,13 +204,25 @@ fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Optio
                 (first..=last).contains(&length) && crossing[*number][from * hosts.count() + to]
             };
             let on: Vec<usize> = (0..crossing.len()).filter(is_on).collect();
-            if from != to && !on.is_empty() {
-                let usual = folded.level[length] * places.usual(length, from, to).exp();
-                pairs.push(Again { on, second: (retest.second / usual).ln(), alone: (retest.alone / usual).ln() });
+            if from == to {
+                continue;
+            }
+            if on.is_empty() {
+                usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
+            } else {
+                of_length.push((retest, on));
             }
         }
+        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|of_class| median(of_class)).collect();
+        pairs.extend(of_length.into_iter().map(|(retest, on)| {
+            let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
+            let usual = places.usual(length, from, to);
+            let known = usual_alone[places.distances.class(from, to)];
+            let usual_alone = if is_isolated || known.is_nan() { usual } else { known };
+            let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
+            Again { on, second: second - usual, alone: alone - usual_alone }
+        }));
     }
-    let is_isolated = run.header().schedule() == Schedule::Isolated;
     let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
         let own: Vec<&Again> = pairs.iter().filter(|pair| pair.on.contains(&number) && is_of(pair)).collect();
         retest(&own, places, &places.suspects[number], is_isolated)

@@ -207,6 +207,28 @@ pub enum Remark {
     Load(Finding),
     /// Slow, but by what a single measurement cannot distinguish from others on the same way.
     Again(Vec<Finding>),
+    /// Most pairs took longer for a part of the time, which is left out.
+    Busy {
+        /// The mode in which it shows.
+        mode: Mode,
+        /// First and last length at which it shows.
+        lengths: (Bytes, Bytes),
+        /// How many times as long.
+        ratio: f64,
+        /// Share of the time of these lengths.
+        share: f64,
+    },
+    /// Hosts are in two groups, between which messages take longer: nobody can say whether they should.
+    Halves {
+        /// The mode in which it shows.
+        mode: Mode,
+        /// Names of the hosts of both.
+        hosts: [Vec<String>; 2],
+        /// The length at which it shows most.
+        length: Bytes,
+        /// How many times as long as inside them.
+        ratio: f64,
+    },
     /// Hosts differ by design: those that take longer, and how many times as long.
     Kinds {
         /// The mode in which it shows.

@@ -169,11 +169,13 @@ pub fn document(diagnosis: &Diagnosis) -> Document {
     };
     let remark = |remark: &Remark| {
         let (kind, hosts) = match remark {
-            Remark::Load(finding) => ("load", &finding.hosts),
-            Remark::Again(found) => ("again", &found[0].hosts),
-            Remark::Kinds { hosts, .. } => ("kinds", hosts),
+            Remark::Load(finding) => ("load", finding.hosts.clone()),
+            Remark::Again(found) => ("again", found[0].hosts.clone()),
+            Remark::Busy { .. } => ("busy", Vec::new()),
+            Remark::Halves { hosts, .. } => ("halves", hosts.concat()),
+            Remark::Kinds { hosts, .. } => ("kinds", hosts.clone()),
         };
-        RemarkDocument { kind, hosts: hosts.clone(), explanation: remark_text(remark) }
+        RemarkDocument { kind, hosts, explanation: remark_text(remark) }
     };
     let mut runs = diagnosis.runs.iter().map(RunDocument::from);
     Document {

@@ -225,3 +225,29 @@ fn the_document_is_plain_numbers() {
     assert_eq!((&invalid["verdict"], &invalid["invalid"]), (&"invalid".into(), &serde_json::json!(["put: why"])));
     assert!(invalid["run"].is_null());
 }
+
+#[test]
+fn remarks_name_who_when_and_what_nobody_can_say() {
+    let names = |range: std::ops::Range<usize>| range.map(|host| format!("n{host}")).collect::<Vec<_>>();
+    let mode = Mode::OneToOne;
+    let lengths = (Bytes(0), Bytes(4096));
+    for (remark, text) in [
+        (
+            Remark::Busy { mode, lengths, ratio: 1.5, share: 0.36 },
+            "one_to_one: for 36 % of the time from 0 to 4K bytes, most pairs took 1.50 times as long, as while another \
+             job uses the network; what was measured meanwhile is left out",
+        ),
+        (
+            Remark::Halves { mode, hosts: [names(1..5), names(5..9)], length: Bytes(64), ratio: 3.25 },
+            "one_to_one: the hosts are two groups, n[1-4] (4 hosts) and n[5-8] (4 hosts); between them a message of 64 \
+             bytes takes 3.25 times as long as inside: with two groups alone, nobody can say whether the way between \
+             them is slow or built so",
+        ),
+        (
+            Remark::Kinds { mode, hosts: names(1..5), ratio: 1.25 },
+            "one_to_one: n[1-4] (4 hosts) are of another kind: they take 1.25 times as long as the others",
+        ),
+    ] {
+        assert_eq!(remark_text(&remark), text);
+    }
+}

@@ -118,15 +118,57 @@ fn one_cable_of_four_under_static_routes_is_some_routes_of_its_leaf() {
     assert!(named[0].starts_with("routes n08,") && named[0].ends_with("send bandwidth"), "{named:?}");
 }
 
-/// Measures pairs of the longest messages again, alone and among others, with so many times the times.
-fn measured_again(mut run: MemoryRun, pairs: &[(usize, usize)], (second, alone): (f64, f64)) -> Diagnosis {
+#[test]
+fn a_cable_that_is_slow_both_ways_is_that_of_its_leaf_and_of_no_host_of_others() {
+    // Of three leaves, the one half of those outside of another one is slow toward some of its hosts.
+    let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1) && to % 4 == 2;
+    let diagnosis = diagnosed(24, |_| 0.0, |from, to| if is_bad(from, to) { 6.0 } else { 1.0 });
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&diagnosis), [format!("routes {} both bandwidth", members.join(","))]);
+}
+
+#[test]
+fn the_way_between_two_leaves_of_different_pods_is_named() {
+    let leaves = |from: usize, to: usize| (usize::min(from, to) / 8, usize::max(from, to) / 8);
+    let far = |_, from: usize, to: usize| if from / 24 == to / 24 { 0.0 } else { 0.5e-6 };
+    let slower = |from: usize, to: usize| if leaves(from, to) == (0, 4) { 3.0 } else { 1.0 };
+    let diagnosis = judged(&measured((48, Schedule::Isolated), far, slower));
+    let members: Vec<String> = (0..8).chain(32..40).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&diagnosis), [format!("gate {} both bandwidth", members.join(","))]);
+}
+
+#[test]
+fn that_nobody_can_say_whether_two_halves_are_too_far_apart_is_said_with_their_names() {
+    let way = |from: usize, to: usize| if from / 8 == to / 8 { 1.0 } else { 4.0 };
+    let diagnosis = diagnosed(16, |_| 0.0, way);
+    assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
+    let [Remark::Halves { hosts, length, ratio, .. }] = &diagnosis.remarks[..] else {
+        panic!("{:?}", diagnosis.remarks)
+    };
+    let halves = [0..8, 8..16].map(|half| half.map(|host| format!("n{host:02}")).collect::<Vec<_>>());
+    assert_eq!((hosts, *length), (&halves, Bytes(1 << 20)));
+    assert!((3.8..4.2).contains(ratio), "{ratio}");
+    // Slow one way alone, it is a finding and needs no such remark.
+    let one_way = diagnosed(16, |_| 0.0, |from, to| if from < 8 && to >= 8 { 4.0 } else { 1.0 });
+    assert_eq!((one_way.findings.len(), one_way.remarks.len()), (1, 0), "{:?}", found(&one_way));
+}
+
+/// Measures pairs of the longest messages again, among others and alone, with so many times the times; and others, which
+/// take half of the time alone.
+fn measured_again(
+    mut run: MemoryRun,
+    (pairs, second, alone): (&[(usize, usize)], f64, f64),
+    others: &[(usize, usize)],
+) -> Diagnosis {
     let index = LENGTHS.len() - 1;
     let times = run.matrix(Statistic::Median, index).unwrap();
-    let retest = |&(source, destination): &(usize, usize)| {
+    let retest = |&(source, destination): &(usize, usize), second: f64, alone: f64| {
         let first = times[(source, destination)];
         Retest { source, destination, first, second: second * first, alone: alone * first }
     };
-    run.write_retests(index, &pairs.iter().map(retest).collect::<Vec<_>>()).unwrap();
+    let pairs = pairs.iter().map(|pair| retest(pair, second, alone));
+    let others = others.iter().map(|pair| retest(pair, 1.0, 0.5));
+    run.write_retests(index, &pairs.chain(others).collect::<Vec<_>>()).unwrap();
     judged(&run)
 }
 
@@ -136,20 +178,24 @@ fn routes_that_are_slow_alone_are_at_fault_however_much_slower_they_are_among_ot
     let pairs = [(8, 2), (9, 18), (12, 26), (15, 30)];
     let again = |alone: f64| {
         let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
-        measured_again(run, &pairs, (0.9, alone / 6.0))
+        measured_again(run, (&pairs, 0.9, alone / 6.0), &[])
     };
     let at_fault = again(2.0);
     assert_eq!(at_fault.findings[0].retest, Some(RetestVerdict::Confirmed));
     assert_eq!((found(&at_fault).len(), at_fault.findings[0].kind), (1, Kind::Routes));
     let loaded = again(1.0);
     assert!(loaded.findings.is_empty() && !loaded.remarks.is_empty(), "{:?}", found(&loaded));
+    // As fast alone as others among others, and others are twice as fast alone.
+    let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let at_fault = measured_again(run, (&pairs, 0.9, 1.0 / 6.0), &[(3, 17), (0, 25), (9, 3)]);
+    assert_eq!(at_fault.findings[0].retest, Some(RetestVerdict::Confirmed));
 }
 
 #[test]
 fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
     let card = |host: usize| if host == 5 { 2.0 } else { 1.0 };
     let run = measured((16, Schedule::Isolated), |_, _, _| 0.0, |from, to| f64::max(card(from), card(to)));
-    let passed = measured_again(run, &[(5, 1), (9, 5)], (1.0, 0.5));
+    let passed = measured_again(run, (&[(5, 1), (9, 5)], 1.0, 0.5), &[]);
     assert_eq!(found(&passed), ["node n05 both bandwidth"]);
     assert_ne!(passed.findings[0].retest, Some(RetestVerdict::Contention));
 }
@@ -262,13 +308,16 @@ fn a_host_that_is_slow_for_a_part_of_the_time_is_named_and_nothing_that_comes_in
         assert_eq!(found(&diagnosis), ["node n05 both latency"], "{schedule}");
         assert_eq!(diagnosis.findings[0].share_of_time, Some(8.0 / 23.0));
         assert!(diagnosis.remarks.is_empty(), "{:?}", diagnosis.remarks);
-        // The same number of partners, whenever it meets them; and all hosts in the same rounds.
+        // The same number of partners, whenever it meets them.
         let partners = |_, from: usize, to: usize| {
             if (from == 5 && to.is_multiple_of(3)) || (to == 5 && from.is_multiple_of(3)) { 1e-6 } else { 0.0 }
         };
-        for more in [&partners as &dyn Fn(u64, usize, usize) -> f64, &burst] {
-            let findings = judged(&measured((24, schedule), more, |_, _| 1.0)).findings;
-            assert!(findings.iter().all(|found| found.share_of_time.is_none()), "{schedule}: {findings:?}");
-        }
+        let findings = judged(&measured((24, schedule), partners, |_, _| 1.0)).findings;
+        assert!(findings.iter().all(|found| found.share_of_time.is_none()), "{schedule}: {findings:?}");
+        // All hosts in the same rounds.
+        let busy = judged(&measured((24, schedule), burst, |_, _| 1.0));
+        assert_eq!(found(&busy), Vec::<String>::new(), "{schedule}");
+        let [Remark::Busy { lengths, share, .. }] = busy.remarks[..] else { panic!("{:?}", busy.remarks) };
+        assert_eq!((lengths, share), ((Bytes(0), Bytes(1 << 18)), 8.0 / 23.0));
     }
 }

@@ -1,10 +1,11 @@
-//! Hosts that are slow for a part of the time: heat, another job.
+//! Hosts that are slow for a part of the time, and a fabric that is: heat, another job.
 //!
-//! In: times by hosts, what is usual, and when every pair was measured. Out: [`Burst`]s. At one length a host meets
-//! every other one once, in an order that is drawn anew for every length. So whatever else makes some of its pairs
+//! In: times by hosts, what is usual, and when every pair was measured. Out: [`Burst`]s, [`Busy`]. At one length a host
+//! meets every other one once, in an order that is drawn anew for every length. So whatever else makes some of its pairs
 //! slow, a bad partner, a cable, load, these come in random order; only what begins and ends stands together in time.
 //! How probable so few runs of slow pairs are in random order is known exactly (Wald and Wolfowitz 1940), however times
-//! are distributed. What the others of its leaf show at the same moments is the network's.
+//! are distributed. What the others of its leaf show at the same moments is the network's; what most pairs of a round
+//! show is the fabric's.
 //!
 //! What it cannot see: pairs of hosts with several ranks that are measured one at a time, here and there; drawn rounds,
 //! whose order is the same at every length; a burst that lasts for whole lengths only, which looks like any other slow
@@ -42,13 +43,42 @@ impl Burst {
     pub fn leave_out(&self, folded: &mut Folded) {
         let host = self.suspect.place.hosts[0];
         for (length, met) in self.met.iter().enumerate() {
-            for (i, j) in met.iter().flat_map(|other| [(host, *other), (*other, host)]) {
-                folded.mean[length].set(i, j, f64::NAN);
-                folded.half[length].set(i, j, f64::NAN);
-            }
+            met.iter().for_each(|other| leave_out(folded, length, (host, *other)));
         }
     }
 }
+
+/// A fabric that is slow for a part of the time.
+pub struct Busy {
+    /// By how much, `ln(ratio)`: the median over the lengths at which it is.
+    pub effect: f64,
+    /// First and last length at which it is, by number.
+    pub range: (usize, usize),
+    /// Share of the rounds of these lengths.
+    pub share: f64,
+    /// The pairs that were measured meanwhile, `[length]`: in slow rounds, and in those next to them, for what is slow
+    /// begins and ends inside of a round.
+    met: Vec<Pairs>,
+}
+
+impl Busy {
+    /// Leaves out what was measured meanwhile.
+    pub fn leave_out(&self, folded: &mut Folded) {
+        for (length, met) in self.met.iter().enumerate() {
+            met.iter().for_each(|pair| leave_out(folded, length, *pair));
+        }
+    }
+}
+
+fn leave_out(folded: &mut Folded, length: usize, (a, b): (usize, usize)) {
+    for (i, j) in [(a, b), (b, a)] {
+        folded.mean[length].set(i, j, f64::NAN);
+        folded.half[length].set(i, j, f64::NAN);
+    }
+}
+
+/// Pairs of hosts.
+type Pairs = Vec<(usize, usize)>;
 
 /// The pairs of a host at one length, in the order in which they were measured.
 struct Sequence {
@@ -76,6 +106,8 @@ impl Sequence {
 /// A length, and what every pair takes there beyond its class, its row's host included and its column's not.
 struct AtLength<'a> {
     beyond: Square,
+    /// What hosts add, `[host]`.
+    own: Vec<f64>,
     rounds: &'a Rounds<'a>,
     noise: f64,
     least: f64,
@@ -84,17 +116,15 @@ struct AtLength<'a> {
 impl<'a> AtLength<'a> {
     fn of(folded: &Folded, verdict: &Verdict, (length, rounds): (usize, &'a Rounds<'a>), least: f64) -> Self {
         let fit = &verdict.fits[length];
-        let beyond = |i: usize, j: usize| {
-            let there = folded.from_to(length, i, j) - verdict.usual(length, i, j) + fit.send[i];
-            let back = folded.from_to(length, j, i) - verdict.usual(length, j, i) + fit.receive[i];
-            (there + back) / 2.0
-        };
+        let own: Vec<f64> = fit.send.iter().zip(&fit.receive).map(|(send, receive)| (send + receive) / 2.0).collect();
+        let rest = |i: usize, j: usize| folded.from_to(length, i, j) - verdict.usual(length, i, j);
+        let beyond = |i: usize, j: usize| (rest(i, j) + rest(j, i)) / 2.0 + own[i];
         let mut square = Square::missing(folded.hosts());
         square.rows_mut().enumerate().for_each(|(i, row)| {
             row.iter_mut().enumerate().filter(|(j, _)| *j != i).for_each(|(j, value)| *value = beyond(i, j) as f32);
         });
         let least = least.max(folded.apart / folded.level[length]);
-        Self { beyond: square, rounds, noise: fit.noise, least }
+        Self { beyond: square, own, rounds, noise: fit.noise, least }
     }
 
     fn sequence(&self, host: usize) -> Sequence {
@@ -105,6 +135,33 @@ impl<'a> AtLength<'a> {
         let values = met.iter().map(|(_, other)| self.beyond.at(host, *other)).collect();
         let (moments, others) = met.into_iter().unzip();
         Sequence { others, moments, values }
+    }
+
+    /// The pairs of hosts, in the rounds in which they are measured.
+    fn by_rounds(&self) -> Vec<Pairs> {
+        let hosts = self.own.len();
+        let mut rounds = vec![Vec::new(); hosts];
+        for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
+            if let (Some(round), false) = (self.rounds.meeting(i, j), self.beyond.at(i, j).is_nan()) {
+                rounds[round].push((i, j));
+            }
+        }
+        rounds.retain(|pairs| !pairs.is_empty());
+        rounds
+    }
+
+    /// The two levels of rounds, each the median over its pairs, where they are apart by enough. What is so for half of
+    /// the time is usual.
+    fn levels_of_fabric(&self, rounds: &[Pairs]) -> Option<Mixture> {
+        let of_pairs = |pairs: &Pairs| {
+            median(&mut pairs.iter().map(|(i, j)| self.beyond.at(*i, *j) - self.own[*i]).collect::<Vec<_>>())
+        };
+        let values: Vec<f64> = rounds.iter().map(of_pairs).collect();
+        let pairs = rounds.iter().map(Vec::len).min()?;
+        // Of both ways; a median errs by 1.25 standard deviations over the root of the number.
+        let found = two_levels(&values, 1.25 * self.noise / (2.0 * pairs as f64).sqrt())?;
+        let slow = found.is_upper.iter().filter(|slow| **slow).count();
+        (found.effect >= self.least && slow > 0 && 2 * slow < rounds.len()).then_some(found)
     }
 
     /// The two levels of a host's pairs, where they are apart by enough.
@@ -151,17 +208,48 @@ fn log_of(levels: &[Option<Mixture>]) -> f64 {
     fisher.map_or(0.0, |fisher| fisher.sf(-2.0 * logs.iter().sum::<f64>()).max(f64::MIN_POSITIVE).ln())
 }
 
-/// The hosts that are slow for a part of the time. `rounds`: `[length]`.
-pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Vec<Burst> {
-    let hosts = folded.hosts();
+/// The lengths of a run in whose rounds every host meets others one after another; none where it does not.
+fn lengths<'a>(folded: &Folded, verdict: &Verdict, rounds: &'a [Rounds<'a>], asked: Asked) -> Vec<AtLength<'a>> {
     if rounds.iter().all(|rounds| rounds.meeting(0, 1).is_none()) {
         return Vec::new();
     }
-    let lengths: Vec<AtLength> = rounds
-        .iter()
-        .enumerate()
-        .map(|(length, rounds)| AtLength::of(folded, verdict, (length, rounds), asked.least.host))
-        .collect();
+    let of_length = |own| AtLength::of(folded, verdict, own, asked.least.host);
+    rounds.iter().enumerate().map(of_length).collect()
+}
+
+/// Whether most pairs are slow for a part of the time. `rounds`: `[length]`.
+pub fn busy(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Option<Busy> {
+    let lengths = lengths(folded, verdict, rounds, asked);
+    let by_rounds: Vec<_> = lengths.par_iter().map(AtLength::by_rounds).collect();
+    let levels: Vec<Option<Mixture>> =
+        lengths.iter().zip(&by_rounds).map(|(at, rounds)| at.levels_of_fabric(rounds)).collect();
+    if log_of(&levels) >= error(&verdict.distances, asked) {
+        return None;
+    }
+    let busy: Vec<usize> = (0..levels.len()).filter(|length| levels[*length].is_some()).collect();
+    let is_slow = || levels.iter().flatten().flat_map(|levels| &levels.is_upper);
+    let met = |(levels, rounds): (&Option<Mixture>, Vec<Pairs>)| {
+        let is_upper = levels.as_ref().map_or(&[][..], |levels| &levels.is_upper);
+        let is_near =
+            |round: usize| (round.saturating_sub(1)..=round + 1).any(|near| is_upper.get(near) == Some(&true));
+        let slow = rounds.into_iter().enumerate().filter(|(round, _)| is_near(*round));
+        slow.flat_map(|(_, pairs)| pairs).collect()
+    };
+    Some(Busy {
+        effect: median(&mut levels.iter().flatten().map(|levels| levels.effect).collect::<Vec<_>>()),
+        range: (*busy.first()?, *busy.last()?),
+        share: is_slow().filter(|slow| **slow).count() as f64 / is_slow().count() as f64,
+        met: levels.iter().zip(by_rounds).map(met).collect(),
+    })
+}
+
+/// The hosts that are slow for a part of the time. `rounds`: `[length]`.
+pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Vec<Burst> {
+    let hosts = folded.hosts();
+    let lengths = lengths(folded, verdict, rounds, asked);
+    if lengths.is_empty() {
+        return Vec::new();
+    }
     let (error, price) = (error(&verdict.distances, asked), (hosts as f64).ln());
     let burst = |host: usize| {
         let sequences: Vec<Sequence> = lengths.iter().map(|at| at.sequence(host)).collect();

@@ -255,20 +255,24 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         let deviation = spread.deviation.max(1.25 * fit.noise / (table.set.members.len() as f64).sqrt());
         two_levels(&table.values, deviation)
     };
-    let all: Vec<(&Table, Mixture)> = tables.iter().filter_map(|table| Some((table, levels(table)?))).collect();
-    let peers = Gains::of(all.iter().map(|(_, mixture)| mixture.gain), 0);
+    // Where most ends are slow toward, other leaves are slow toward the rest.
+    let is_some = |(table, mixture): &(&Table, Mixture)| {
+        let slow = mixture.is_upper.iter().filter(|slow| **slow).count();
+        slow > 1 && (slow as f64) < ALL * table.ends.len() as f64
+    };
+    let all: Vec<(&Table, Mixture)> =
+        tables.iter().filter_map(|table| Some((table, levels(table)?))).filter(is_some).collect();
+    let peers = Gains::of(all.iter().map(|(_, mixture)| mixture.gain), tables.len() - all.len());
     let suspect = |(table, mixture): &(&Table, Mixture)| {
         let upper = table.ends.iter().zip(&mixture.is_upper).filter(|(_, slow)| **slow);
         let slow: Vec<usize> = upper.map(|(end, _)| *end).collect();
         let log = peers.log(mixture.gain) + budget.price(2 * sets.len());
-        let is_some = slow.len() > 1 && (slow.len() as f64) < ALL * table.ends.len() as f64;
         // Toward whole leaves only: that is the way to these, no matter of routes.
         let is_whole = |set: &Set| {
             let count = set.members.iter().filter(|member| slow.contains(member)).count();
             count == 0 || count == set.members.len()
         };
-        let is_found =
-            is_some && mixture.effect >= budget.least.way && budget.allows(log) && !sets.iter().all(is_whole);
+        let is_found = mixture.effect >= budget.least.way && budget.allows(log) && !sets.iter().all(is_whole);
         let place = || Place { toward: slow, ..Place::of(Kind::Routes, table.set.members.clone(), Direction::Send) };
         is_found.then(|| Suspect::new(place(), mixture.effect, log, view))
     };
@@ -296,15 +300,26 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     };
     let is_slow = |host: &usize| {
         let effect = more[*host] - peers.centre;
-        // Hosts that are fast inside only show that others are slow there.
-        effect >= budget.least.way && budget.allows(log_of(*host)) && outside[*host] - usual > effect / 2.0
+        // Hosts that are fast inside only show that others are slow there; and those that are slow from some other sets
+        // alone that the ways out of these are.
+        let is_slow_from = |set: &&Set| {
+            let from = toward(view, *host, &mut set.members.iter().copied()).0;
+            from.is_nan() || from - usual > effect / 2.0
+        };
+        let others = || sets.iter().filter(|set| !set.is_in[*host]);
+        effect >= budget.least.way
+            && budget.allows(log_of(*host))
+            && outside[*host] - usual > effect / 2.0
+            && others().filter(is_slow_from).count() as f64 > ALL * others().count() as f64
     };
     let suspect = |set: &Set| {
         let slow: Vec<usize> = set.members.iter().copied().filter(is_slow).collect();
-        if slow.is_empty() || slow.len() as f64 >= ALL * set.members.len() as f64 {
+        let effect = median(&mut slow.iter().map(|host| more[*host] - peers.centre).collect::<Vec<_>>());
+        // Where all of its hosts are, though some of them by too little to be found, it is no matter of routes.
+        let as_slow = set.members.iter().filter(|host| more[**host] - peers.centre > effect / 2.0).count();
+        if slow.is_empty() || as_slow as f64 >= ALL * set.members.len() as f64 {
             return None;
         }
-        let effect = median(&mut slow.iter().map(|host| more[*host] - peers.centre).collect::<Vec<_>>());
         let log = slow.iter().map(|host| log_of(*host)).fold(0.0, f64::min);
         let place = Place { toward: slow, ..Place::of(Kind::Routes, set.members.clone(), Direction::Receive) };
         Some(Suspect::new(place, effect, log, view))
@@ -334,7 +349,8 @@ pub fn gates(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let one_way = |(a, b, value, count, rests): &(usize, usize, f64, usize, Vec<f64>)| {
         let peers = peers.at_least(1.25 * fit.noise / (*count.max(&1) as f64).sqrt());
         let effect = value - peers.centre;
-        let log = peers.tail(effect).max(f64::MIN_POSITIVE).ln() + budget.price(ways.len());
+        // Ways between pods are looked at, and those between leaves.
+        let log = peers.tail(effect).max(f64::MIN_POSITIVE).ln() + budget.price(2 * ways.len());
         // Among many that are measured at the same time, some pairs take much longer than the way alone lets them.
         let least = peers.centre + (budget.least.way / 2.0).max(fit.noise);
         let slow = rests.iter().filter(|rest| **rest > least).count() as f64;
@@ -412,6 +428,25 @@ mod tests {
         let found = best(gates(&one, &sets, BUDGET));
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.toward), (Direction::Send, &vec![8, 9]));
+    }
+
+    #[test]
+    fn routes_are_slow_both_ways_unless_one_is_twice_as_slow_as_the_other() {
+        let (view, sets) = view(3, 4, |_, _| 0.0);
+        let suspect = |direction: Direction, effect: f64| {
+            let toward = if direction == Direction::Send { vec![5] } else { vec![1] };
+            let place = Place { toward, ..Place::of(Kind::Routes, sets[0].members.clone(), direction) };
+            Suspect::new(place, effect, -20.0 * effect, &view)
+        };
+        for (out, into, direction, toward) in [
+            (1.0, 0.6, Direction::Both, vec![5, 1]),
+            (1.0, 0.4, Direction::Send, vec![5]),
+            (0.4, 1.0, Direction::Receive, vec![1]),
+        ] {
+            let found = best(vec![suspect(Direction::Send, out), suspect(Direction::Receive, into)]);
+            let [found] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((found.place.direction, &found.place.toward), (direction, &toward), "{out} {into}");
+        }
     }
 
     #[test]

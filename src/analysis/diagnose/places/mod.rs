@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
-//! ([`bursts`]); what they were slow in is left out, and the places are judged again.
+//! ([`bursts`]), and a fabric that is ([`busy`]) is told; what was measured meanwhile is left out, and the places are
+//! judged again.
 //!
 //! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view
 //! and yields suspects, and a line in [`search`].
@@ -50,7 +51,7 @@ mod view;
 
 use rayon::prelude::*;
 
-pub use bursts::{Burst, find as bursts};
+pub use bursts::{Burst, busy, find as bursts};
 pub use distance::Distances;
 use fit::Fit;
 pub use fit::USUAL;
@@ -227,7 +228,7 @@ fn search(
         &|view| leaves::whole(view, distances, &leaves, budget),
         &|view| leaves::between_two(view, &leaves, budget),
         &|view| leaves::routes(view, &leaves, budget),
-        &|view| leaves::gates(view, if pods.is_empty() { &leaves } else { &pods }, budget),
+        &|view| [&pods, &leaves].into_iter().flat_map(|sets| leaves::gates(view, sets, budget)).collect(),
     ];
     for search in searches {
         let found = views[..wide].iter().flat_map(search).collect();
@@ -304,10 +305,15 @@ fn best(mut found: Vec<Suspect>) -> Vec<Suspect> {
         match best.iter_mut().find(is_same) {
             None => best.push(suspect),
             Some(other) if other.place.kind == Kind::Routes && other.place.direction != suspect.place.direction => {
-                let ends = suspect.place.toward.iter().filter(|end| !other.place.toward.contains(end));
-                let ends: Vec<usize> = ends.copied().collect();
-                other.place.toward.extend(ends);
-                other.place.direction = Direction::Both;
+                // Twice as slow one way as the other, or more: that way.
+                if other.effect < suspect.effect / 2.0 {
+                    *other = suspect;
+                } else if suspect.effect >= other.effect / 2.0 {
+                    let ends = suspect.place.toward.iter().filter(|end| !other.place.toward.contains(end));
+                    let ends: Vec<usize> = ends.copied().collect();
+                    other.place.toward.extend(ends);
+                    other.place.direction = Direction::Both;
+                }
             }
             Some(_) => {}
         }

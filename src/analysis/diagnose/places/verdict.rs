@@ -94,4 +94,13 @@ impl Verdict {
     pub fn usual(&self, length: usize, source: usize, destination: usize) -> f64 {
         self.fits[length].usual(source, destination, &self.distances)
     }
+
+    /// How much longer a message takes between two leaves than inside the slower one, `ln(ratio)`; `None` where there
+    /// are not two leaves of several hosts.
+    pub fn between_two(&self, length: usize) -> Option<f64> {
+        let base = |i: usize, j: usize| self.fits[length].base[self.distances.class(i, j)];
+        let [one, other] = [0, 1].map(|leaf| self.distances.members(leaf));
+        let are_two = self.distances.leaves() == 2 && one.len().min(other.len()) > 1;
+        are_two.then(|| base(one[0], other[0]) - base(one[0], one[1]).max(base(other[0], other[1])))
+    }
 }
