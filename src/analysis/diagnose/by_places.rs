@@ -200,8 +200,10 @@ fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Optio
         for retest in run.retests(length)? {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let is_on = |number: &usize| {
-                let (first, last) = places.suspects[*number].range;
-                (first..=last).contains(&length) && crossing[*number][from * hosts.count() + to]
+                let Suspect { place, range: (first, last), .. } = &places.suspects[*number];
+                // Of the ways between two sets, some are longer than others, as short messages show.
+                let is_far = place.kind == Kind::Gate && level < places::LONG * folded.level[0];
+                (first..=last).contains(&&length) && crossing[*number][from * hosts.count() + to] && !is_far
             };
             let on: Vec<usize> = (0..crossing.len()).filter(is_on).collect();
             if from == to {

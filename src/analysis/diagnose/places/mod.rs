@@ -59,6 +59,7 @@ pub use jitter::{Scatterer, find as jitter};
 pub use leaves::ALL;
 pub use place::{Place, Suspect};
 pub use verdict::Verdict;
+pub use view::LONG;
 use view::{View, bands, medians};
 
 use super::{Direction, Kind, folded::Folded};
@@ -288,7 +289,8 @@ fn is_one(a: &Place, b: &Place) -> bool {
     share(&a.hosts, &b.hosts) && share(&a.toward, &b.toward) || share(&a.hosts, &b.toward) && share(&a.toward, &b.hosts)
 }
 
-/// Of what several views show, what is most improbable; both ways where one shows one way and another the other.
+/// Of what several views show, what is most improbable; both ways where one shows one way and another the other. Twice as
+/// slow one way as the other, or more: that way.
 fn best(mut found: Vec<Suspect>) -> Vec<Suspect> {
     // Of gates, one between larger sets explains those between their parts.
     let parts =
@@ -305,7 +307,6 @@ fn best(mut found: Vec<Suspect>) -> Vec<Suspect> {
         match best.iter_mut().find(is_same) {
             None => best.push(suspect),
             Some(other) if other.place.kind == Kind::Routes && other.place.direction != suspect.place.direction => {
-                // Twice as slow one way as the other, or more: that way.
                 if other.effect < suspect.effect / 2.0 {
                     *other = suspect;
                 } else if suspect.effect >= other.effect / 2.0 {
@@ -332,12 +333,13 @@ fn take(
         return;
     }
     let side = distances.leaf.len();
-    // A cable that carries some of what leaves may carry all that comes.
+    // A cable that carries some of what leaves may carry all that comes; twice as slow one way, or more: that way.
     let is_rest = |old: &Suspect, new: &Suspect| {
         (old.place.kind, new.place.kind) == (Kind::Group, Kind::Routes)
             && old.place.hosts == new.place.hosts
             && old.place.direction == new.place.direction.reversed()
             && old.place.direction != Direction::Both
+            && new.effect >= old.effect / 2.0
     };
     let is_new = |new: &Suspect| !suspects.iter().any(|old| is_one(&old.place, &new.place) && !is_rest(old, new));
     let mut found: Vec<Suspect> = found.into_iter().filter(is_new).collect();

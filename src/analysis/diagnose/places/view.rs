@@ -16,7 +16,7 @@ use crate::{
 
 /// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
 /// beyond the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
-const LONG: f64 = 15.0;
+pub const LONG: f64 = 15.0;
 
 /// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here.
 const NORMAL: f64 = 1000.0;
