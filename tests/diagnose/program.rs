@@ -92,7 +92,7 @@ fn the_document_has_everything() {
     assert_eq!(document["schema"], "network_test.diagnosis/1");
     assert_eq!(
         fields(&document),
-        "confidence:float findings:list groups:list judged:list run:object schema:text verdict:text"
+        "confidence:float findings:list groups:list judged:list remarks:list run:object schema:text verdict:text"
     );
     let run = &document["run"];
     let expected = "hosts:integer lengths:integer measured:float mode:text noise:float ranks:integer statistic:text";
