@@ -52,6 +52,8 @@ pub fn check_host_name(name: &str) -> Result<(), String> {
     let what = match name {
         "" => "is empty",
         name if name.contains(is_hidden) => "contains control characters or invisible ones",
+        // Whoever reads a table of names takes spaces around them away.
+        name if name.trim() != name => "begins or ends with a space",
         name if name.len() > MOST_NAME => "is longer than 256 bytes",
         _ => return Ok(()),
     };
@@ -84,7 +86,7 @@ mod tests {
         for name in ["node001", "node-1.example.org", "knöten", "a b", "a,b", "[1-3]"] {
             assert_eq!(check_host_name(name), Ok(()));
         }
-        for name in ["", "a\x1b[31m", "a\nb", "a\u{202e}b", "a\u{200b}", &"x".repeat(257)] {
+        for name in ["", " ", "a ", "\u{a0}a", "a\x1b[31m", "a\nb", "a\u{202e}b", "a\u{200b}", &"x".repeat(257)] {
             let error = check_host_name(name).unwrap_err();
             assert!(!error.contains(is_hidden), "{error}");
         }
