@@ -44,8 +44,6 @@ export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
 # One list of features for everything that is built with MPI: another list would be another build of the library.
 features=(--features 'beds browser')
-# Unit tests are compiled as quickly as can be, programs and their tests so that they do not take long themselves.
-optimised=(--config 'profile.dev.package.network_test.opt-level=1')
 
 # mpi-sys finds its MPI through MPICC, but Cargo does not notice when that changes. A profile of its own tells the crate,
 # and all that depends on it, from the one for another MPI; programs go to a folder of their own; all other crates are
@@ -149,7 +147,7 @@ free_of_mpi() {
 
 # The detector against planted faults: a short draw of the benchmark, and limits that leave room for it.
 detector() {
-    cargo build --locked "${features[@]}" "${optimised[@]}" --bins --example detector_bench || return
+    cargo build --locked "${features[@]}" --bins --example detector_bench || return
     local family families=()
     for family in cards cores leaf-hosts link rail-card rank lossy silent cut-off damaged pcie socket part-of-time \
         plain kinds thin-tree adaptive drift tails; do
@@ -176,7 +174,7 @@ end_of_slurm() {
 }
 
 test_programs() {
-    cargo test --locked --no-fail-fast "${features[@]}" "${optimised[@]}" "$@"
+    cargo test --locked --no-fail-fast "${features[@]}" "$@"
 }
 
 # Those that have tests.
@@ -186,7 +184,7 @@ mapfile -t jobs < <(tests mpi)
 [ $((${#plain[@]} > 2 && ${#jobs[@]} > 2)) -eq 1 ] || fail 4 "scripts/test.sh cannot read Cargo.toml any more"
 
 check "shell scripts" shell_syntax
-check "format" cargo fmt --check
+check "format" cargo fmt --all --check
 check "no MPI crate without the feature" no_mpi_crates
 check "lints" cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
 [ -n "$quick" ] ||

@@ -127,7 +127,7 @@ fn an_end_that_promises_too_little_is_not_believed() {
 }
 
 fn laptop(file: &str) -> store::ResultSet {
-    store::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/laptop4").join(file)).unwrap()
+    store::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/laptop4").join(file)).unwrap()
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_text_looks_as_documented() {
 
 #[test]
 fn a_run_of_network_tests2_survives_its_text() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/laptop4/network");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/laptop4/network");
     let set = store::open(&path).unwrap();
     for (write, read) in FORMS {
         assert_eq!(everything(&read(&text_of(&set, write), &path).unwrap()), everything(&set));
