@@ -4,7 +4,8 @@
 //! started in a child process, never in the test itself, which may do so only once. Nothing is skipped: a launcher that
 //! is missing is a panic that says what to install. What is known about launchers comes from [`super::launchers`].
 //!
-//! Jobs of one test process run one after the other, because ranks that wait for a message keep a core busy.
+//! Jobs of one test process run one after the other, because ranks that wait for a message keep a core busy; where the MPI
+//! library lets them hand it on, side by side.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,7 +13,7 @@ use std::{
     os::unix::{fs::FileExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     thread,
     time::{Duration, Instant},
 };
@@ -32,7 +33,8 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How often a running job is looked at.
 const POLL: Duration = Duration::from_millis(5);
 
-static ONE_JOB_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Who shares the machine.
+static MACHINE: RwLock<()> = RwLock::new(());
 
 /// How the ranks of one MPI library are started.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +74,11 @@ impl Launcher {
         let environment = self.library.words("yield").filter_map(|setting| setting.split_once('='));
         command.arg(ranks.to_string()).envs(environment);
         command
+    }
+
+    /// Whether ranks that wait hand their core to others.
+    fn yields(self) -> bool {
+        self.library.words("yield").next().is_some()
     }
 }
 
@@ -149,7 +156,12 @@ impl Job {
 
     /// Starts the job and leaves it running, so that the test can meddle with it.
     pub fn start(self) -> Running {
-        let turn = self.waits.then(|| ONE_JOB_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
+        let shares = self.launcher.is_some_and(|(launcher, _)| launcher.yields());
+        let turn = match (self.waits, shares) {
+            (false, _) => Turn::Any,
+            (true, true) => Turn::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)),
+            (true, false) => Turn::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)),
+        };
         // Files rather than pipes: a rank that outlives its launcher would hold a pipe open, and the test with it.
         let [stdout, stderr] = [(), ()].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
         let mut command = match self.launcher {
@@ -184,7 +196,15 @@ pub struct Running {
     started: Instant,
     limit: Duration,
     ended: Option<ExitStatus>,
-    _turn: Option<MutexGuard<'static, ()>>,
+    _turn: Turn,
+}
+
+/// Held while a job runs.
+#[expect(dead_code, reason = "guards are there to be dropped")]
+enum Turn {
+    Any,
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
 }
 
 /// What became of a job.
