@@ -1,10 +1,10 @@
 //! Measuring suspicious pairs again, to tell contention from faults.
 //!
 //! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`], and the samples behind the last one
-//! where the plan keeps them. Who is worst: first pairs that
-//! failed or timed out, then those that are slower than both of their hosts are to others, then, in places that are
-//! left, pairs of hosts that are slow to everybody. At most two pairs of a host, so that one bad host does not take all
-//! places. No process ever sees all cells: each keeps the worst of its own, and the lists are merged.
+//! where the plan keeps them. Who is worst: first pairs that failed or timed out, then those that are slower than both
+//! of their hosts are to others, and pairs of hosts that are slow to everybody, by how many times. At most two pairs of
+//! a host, so that one bad host does not take all places. No process ever sees all cells: each keeps the worst of its
+//! own, and the lists are merged.
 
 use rand::{RngExt, seq::SliceRandom};
 
@@ -30,8 +30,8 @@ pub struct Suspect {
     pub source: Rank,
     /// Column.
     pub destination: Rank,
-    /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts; below 1
-    /// where only the host is slow.
+    /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts, or that
+    /// host's over the median host's.
     pub weight: f64,
 }
 
@@ -165,11 +165,11 @@ impl Usual {
                 // Other than NaN where one of them is known.
                 let usual = ends[0].max(ends[1]);
                 let (residual, host) = (cell.summary.median / usual, usual / self.centre[class]);
-                let weight = match (cell.state, residual >= SUSPICIOUS, host >= SUSPICIOUS) {
-                    (State::Failed | State::TimedOut, ..) => f64::INFINITY,
-                    (_, true, _) => residual,
-                    // Grows with the host's slowness and stays below 1: it comes behind all residuals.
-                    (_, false, true) => host / (1.0 + host),
+                // Other than NaN where nothing is known.
+                let worse = residual.max(host);
+                let weight = match cell.state {
+                    State::Failed | State::TimedOut => f64::INFINITY,
+                    _ if worse >= SUSPICIOUS => worse,
                     _ => 0.0,
                 };
                 Suspect { source, destination, weight }

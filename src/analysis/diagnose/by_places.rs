@@ -16,7 +16,7 @@ use super::{
 use crate::{
     analysis::groups,
     plan::{Mode, Schedule},
-    record::{BoxError, Run},
+    record::{BoxError, Run, Statistic},
     stats::median,
     units::{Hosts, hostlist},
 };
@@ -45,12 +45,23 @@ pub(super) fn judge_run(
     }
     let schedule = run.header().schedule();
     let asked = Asked { mode, confidence, least: Least::OF_TIMES };
-    let mut verdict = places::judge(&folded, known, asked);
+    // Where hosts are is seen from all their ranks: two that have one left each are nearer if these are on one rail.
+    let everybody = vec![false; run.ranks()];
+    let mut whole = match is_left_out.contains(&true) {
+        true => Some(Folded::read(run, Statistic::Median, &everybody)?),
+        false => None,
+    };
+    let judge = |folded: &Folded, whole: &Option<Folded>| {
+        places::judge(folded, places::distances(whole.as_ref().unwrap_or(folded), mode, known), asked)
+    };
+    let mut verdict = judge(&folded, &whole);
     let is_of_rail = rails::judge(run, &verdict.distances.leaf, confidence, diagnosis)?;
     if is_of_rail.contains(&true) {
         is_left_out.iter_mut().zip(is_of_rail).for_each(|(is_out, is_of_rail)| *is_out |= is_of_rail);
-        (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
-        verdict = places::judge(&folded, known, asked);
+        let (left, scatter_left) = scatter::read_with_times(run, &is_left_out)?;
+        whole.get_or_insert(std::mem::replace(&mut folded, left));
+        scatter = scatter_left;
+        verdict = judge(&folded, &whole);
     }
     // Where the run says when every pair was measured.
     let rounds: Option<Vec<_>> = folded.lengths.iter().map(|length| run.header().rounds(*length)).collect();
@@ -58,13 +69,13 @@ pub(super) fn judge_run(
     let mut busy = Vec::new();
     while let Some(found) = places::busy(&folded, &verdict, &rounds, asked) {
         found.leave_out(&mut folded);
-        verdict = places::judge(&folded, known, asked);
+        verdict = judge(&folded, &whole);
         busy.push(found);
     }
     let bursts = places::bursts(&folded, &verdict, &rounds, asked);
     if !bursts.is_empty() {
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
-        verdict = places::judge(&folded, known, asked);
+        verdict = judge(&folded, &whole);
     }
     let times = if is_contrasted { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
@@ -78,7 +89,7 @@ pub(super) fn judge_run(
             let share = suspect.cells.slow as f64 / suspect.cells.of as f64;
             Finding { share_of_time: Some(share), ..finding(mode, &times, suspect) }
         }));
-        let found = of_places(run, &times, &verdict)?;
+        let found = of_places(run, &is_left_out, &times, &verdict)?;
         let mut again = Vec::new();
         for finding in found {
             match fate(&finding, schedule) {
@@ -142,10 +153,15 @@ fn halves(folded: &Folded, verdict: &Verdict, mode: Mode) -> Option<Remark> {
     })
 }
 
-/// The findings about a run's times.
-fn of_places(run: &dyn Run, folded: &Folded, verdict: &Verdict) -> Result<Vec<Finding>, BoxError> {
+/// The findings about a run's times; what ranks show for which `is_left_out` is none of their hosts'.
+fn of_places(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    folded: &Folded,
+    verdict: &Verdict,
+) -> Result<Vec<Finding>, BoxError> {
     let found = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
-    let retests = retests(run, folded, verdict)?.into_iter();
+    let retests = retests(run, is_left_out, folded, verdict)?.into_iter();
     Ok(found.zip(retests).map(|(finding, retest)| Finding { retest, ..finding }).collect())
 }
 
@@ -186,7 +202,12 @@ fn is_shared(kind: Kind) -> bool {
 
 /// What the re-tests of the pairs that cross each place say; `None` where there are none. Pairs that cross no other
 /// place say most; where there are none of these, those that cross none which these have confirmed.
-fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Option<RetestVerdict>>, BoxError> {
+fn retests(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    folded: &Folded,
+    places: &Verdict,
+) -> Result<Vec<Option<RetestVerdict>>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> =
         places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
@@ -206,7 +227,7 @@ fn retests(run: &dyn Run, folded: &Folded, places: &Verdict) -> Result<Vec<Optio
                 (first..=last).contains(&&length) && crossing[*number][from * hosts.count() + to] && !is_far
             };
             let on: Vec<usize> = (0..crossing.len()).filter(is_on).collect();
-            if from == to {
+            if from == to || is_left_out[retest.source] || is_left_out[retest.destination] {
                 continue;
             }
             if on.is_empty() {
@@ -281,76 +302,79 @@ fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
             continue;
         }
         let of_rail: Vec<Finding> = findings.extract_if(.., |finding| is_of(finding)).collect();
-        let Some(most) = of_rail.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else { continue };
         let mut names: Vec<String> = of_rail.iter().flat_map(|finding| finding.hosts.clone()).collect();
         names.sort_unstable();
-        let mut ratios: Vec<f64> = of_rail.iter().map(|finding| finding.ratio).collect();
-        findings.push(Finding {
-            kind: Kind::Rail,
-            hosts: names,
-            rank: None,
-            ratio: median(&mut ratios),
-            cells: Agreement { slow, of: slow },
-            ..most.clone()
-        });
+        let cells = Agreement { slow, of: slow };
+        findings.extend(joined(&of_rail).map(|rail| Finding { kind: Kind::Rail, hosts: names, cells, ..rail }));
     }
 }
 
-/// Puts the findings about links of several hosts of one leaf, to or from others, together: they share its cables.
-/// Links that have nothing in common would be of many leaves. `names` and `leaf`: `[host]`.
-fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
-    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
-    let number = |name: &String| names.iter().position(|own| own == name);
-    let ends = |finding: &Finding| -> Option<(usize, usize)> {
-        let [source, destination] = &finding.hosts[..] else { return None };
-        (finding.kind == Kind::Link).then_some((number(source)?, number(destination)?))
+/// The size that several findings have together; what else they say is that of the largest.
+fn joined(findings: &[Finding]) -> Option<Finding> {
+    let most = findings.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    let mut ratios: Vec<f64> = findings.iter().map(|finding| finding.ratio).collect();
+    let cells = Agreement {
+        slow: findings.iter().map(|finding| finding.cells.slow).sum(),
+        of: findings.iter().map(|finding| finding.cells.of).sum(),
     };
-    for own in 0..leaves {
-        let members: Vec<usize> = (0..leaf.len()).filter(|host| leaf[*host] == own).collect();
-        let others = leaf.len() - members.len();
-        // Which way, and which of its hosts, if it is a way between one of them and others.
-        let way = |finding: &Finding| match ends(finding)? {
-            (from, to) if leaf[from] == own && leaf[to] != own => Some((finding.direction, from)),
-            (from, to) if leaf[to] == own && leaf[from] != own => Some((finding.direction.reversed(), to)),
+    Some(Finding { rank: None, ratio: median(&mut ratios), cells, ..most.clone() })
+}
+
+/// Puts the findings about links that have an end in common together: that is a host which is slow with some others, or,
+/// where these ends are of one leaf and the others are not, some of that leaf's routes. `names` and `leaf`: `[host]`.
+fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
+    let number = |name: &String| names.iter().position(|own| own == name);
+    // Which way a link goes that has one end among some hosts, and its ends: that one, and the other.
+    let way = |finding: &Finding, is_own: &dyn Fn(usize) -> bool| -> Option<(Direction, usize, usize)> {
+        let [source, destination] = &finding.hosts[..] else { return None };
+        let (from, to) = (number(source)?, number(destination)?);
+        match (finding.kind == Kind::Link, is_own(from), is_own(to)) {
+            (true, true, false) => Some((finding.direction, from, to)),
+            (true, false, true) => Some((finding.direction.reversed(), to, from)),
             _ => None,
-        };
-        let mut hosts: Vec<usize> = findings.iter().filter_map(|finding| Some(way(finding)?.1)).collect();
-        let links = hosts.len();
-        hosts.sort_unstable();
-        hosts.dedup();
-        let of_leaf = 2.0 * (members.len() * others) as f64 / (leaf.len() * leaf.len().saturating_sub(1)) as f64;
-        if hosts.len() < 2 || of_leaf.powi(links as i32 - 1) >= COINCIDENCE {
-            continue;
         }
-        let (joined, rest): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(|found| way(found).is_some());
-        *findings = rest;
-        let directions: Vec<Direction> = joined.iter().filter_map(|found| Some(way(found)?.0)).collect();
-        let direction =
-            if directions.iter().all(|other| *other == directions[0]) { directions[0] } else { Direction::Both };
-        let mut ratios: Vec<f64> = joined.iter().map(|found| found.ratio).collect();
-        let ratio = median(&mut ratios);
-        let Some(most) = joined.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else { continue };
+    };
+    let hosts = names.len();
+    let pairs = (hosts * hosts.saturating_sub(1) / 2) as f64;
+    let mut join = |kind: Kind, members: Vec<usize>| {
+        let is_own = |host: usize| members.contains(&host);
+        let ways: Vec<_> = findings.iter().filter_map(|finding| way(finding, &is_own)).collect();
+        // Links that have nothing in common would be anywhere.
+        let all = members.len() * (hosts - members.len());
+        let is_chance = (all as f64 / pairs).powi(ways.len() as i32 - 1) >= COINCIDENCE;
+        let is_of_one = |end: &dyn Fn(usize) -> usize, ends: &mut dyn Iterator<Item = usize>| {
+            let mut ends = ends.map(end);
+            ends.next().is_none_or(|first| ends.all(|other| other == first))
+        };
+        // All those of one leaf toward a host: these are routes of the leaf.
+        let is_of_others = match kind {
+            Kind::Node => {
+                is_of_one(&|host| leaf[host], &mut ways.iter().map(|way| way.2).chain([members[0]]))
+                    || !is_of_one(&|host| leaf[host], &mut ways.iter().map(|way| way.2))
+            }
+            _ => !is_of_one(&|host| host, &mut ways.iter().map(|way| way.1)),
+        };
+        if ways.len() < 2 || is_chance || !is_of_others {
+            return;
+        }
+        let links: Vec<Finding> = findings.extract_if(.., |finding| way(finding, &is_own).is_some()).collect();
+        let is_one_way = is_of_one(&|direction| direction, &mut ways.iter().map(|way| way.0 as usize));
+        let direction = if is_one_way { ways[0].0 } else { Direction::Both };
         let mut hosts: Vec<String> = members.iter().map(|host| names[*host].clone()).collect();
         hosts.sort_unstable();
-        // Some routes of the leaf may be known already, those the other way for example.
-        let known = findings.iter_mut().find(|found| found.kind == Kind::Routes && found.hosts == hosts);
+        // Some of its routes may be known already, those the other way for example.
+        let known =
+            findings.iter_mut().find(|found| found.kind == kind && found.share.is_some() && found.hosts == hosts);
         if let Some(known) = known {
             known.direction = if known.direction == direction { direction } else { Direction::Both };
-            continue;
+            return;
         }
-        let slow = joined.iter().map(|found| found.cells.slow).sum();
-        let of = joined.iter().map(|found| found.cells.of).sum();
-        let share = Some(links as f64 / (members.len() * others) as f64);
-        findings.push(Finding {
-            kind: Kind::Routes,
-            hosts,
-            direction,
-            ratio,
-            cells: Agreement { slow, of },
-            share,
-            ..most.clone()
-        });
-    }
+        let share = Some(ways.len() as f64 / all as f64);
+        findings.extend(joined(&links).map(|one| Finding { kind, hosts, direction, share, ..one }));
+    };
+    (0..hosts).for_each(|host| join(Kind::Node, vec![host]));
+    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+    (0..leaves).for_each(|own| join(Kind::Routes, (0..hosts).filter(|host| leaf[*host] == own).collect()));
 }
 
 /// What becomes of something slow.
@@ -370,8 +394,12 @@ enum Fate {
 fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     let is_met = finding.share.is_some() || is_shared(finding.kind);
     let may_be_load = finding.kind == Kind::Link || is_met && schedule == Schedule::Disjoint;
+    // Whatever crosses a slow way is slow; among others only what meets them.
+    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes);
+    let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
     match (finding.retest, may_be_load) {
         (Some(RetestVerdict::Contention), _) => Fate::Load,
+        (Some(RetestVerdict::Confirmed), _) | (_, false) if are_too_few => Fate::Gone,
         (Some(RetestVerdict::Confirmed), _) | (_, false) => Fate::Finding,
         (Some(RetestVerdict::Transient), true) => Fate::Gone,
         (None, true) => Fate::Again,

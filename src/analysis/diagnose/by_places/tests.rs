@@ -217,7 +217,7 @@ fn what_is_slow_out_of_a_leaf_alone_is_none_of_its_hosts() {
 }
 
 #[test]
-fn links_of_several_hosts_of_one_leaf_are_some_of_its_routes() {
+fn links_of_one_host_are_its_own_and_those_of_several_hosts_of_a_leaf_are_some_of_its_routes() {
     let names: Vec<String> = (0..32).map(|host| format!("n{host:02}")).collect();
     let leaf: Vec<usize> = (0..32).map(|host| host / 4).collect();
     let slow = diagnosed(16, |host| if host == 3 { 0.5e-6 } else { 0.0 }, |_, _| 1.0).findings.remove(0);
@@ -237,8 +237,14 @@ fn links_of_several_hosts_of_one_leaf_are_some_of_its_routes() {
     assert_eq!(routes.share, Some(4.0 / 112.0));
     let [inward] = &links(&[(0, 4), (9, 5), (15, 6), (20, 6)])[..] else { panic!("one finding") };
     assert_eq!((inward.kind, inward.direction), (Kind::Routes, Direction::Receive));
-    // Of different leaves, or two that may meet by chance, or of one host: what they are.
-    for apart in [&[(0, 4), (5, 9), (10, 15)][..], &[(4, 0), (5, 9)], &[(4, 0), (4, 9), (4, 15)]] {
+    // Of one host with some others, unless these are of one leaf that is not its own.
+    let [node] = &links(&[(4, 0), (4, 9), (15, 4)])[..] else { panic!("one finding") };
+    assert_eq!((node.kind, node.direction, &node.hosts[..]), (Kind::Node, Direction::Both, &names[4..5]));
+    assert_eq!(node.share, Some(3.0 / 31.0));
+    let [routes] = &links(&[(4, 9), (5, 9), (6, 9), (7, 9)])[..] else { panic!("one finding") };
+    assert_eq!((routes.kind, &routes.hosts[..]), (Kind::Routes, &names[4..8]));
+    // Of different leaves, or two that may meet by chance: what they are.
+    for apart in [&[(0, 4), (5, 9), (10, 15)][..], &[(4, 0), (5, 9)]] {
         assert!(links(apart).iter().all(|found| found.kind == Kind::Link), "{apart:?}");
     }
 }

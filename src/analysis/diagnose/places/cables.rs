@@ -165,7 +165,7 @@ mod tests {
     use super::{super::Least, *};
     use crate::analysis::drawn::{generator, normal, square};
 
-    const BUDGET: Budget = Budget { views: 1, error: -4.605, least: Least::OF_TIMES };
+    const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
     const SIDES: [usize; 3] = [5, 4, 3];
     const HOSTS: usize = 60;
 
@@ -194,7 +194,16 @@ mod tests {
         let mut rng = generator(1);
         let values = square(HOSTS, |i, j| 0.01 * normal(&mut rng) + excess(i, j));
         let fit = Fit::of(&values, &distances);
-        let view = View { lengths: vec![0], is_short: false, is_long: true, tick: 0.0, values, fit, pair_noise: 0.01 };
+        let view = View {
+            lengths: vec![0],
+            is_short: false,
+            is_long: true,
+            latency: 1.0,
+            tick: 0.0,
+            values,
+            fit,
+            pair_noise: 0.01,
+        };
         slow(&view, &distances, BUDGET)
     }
 

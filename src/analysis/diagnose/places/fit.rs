@@ -20,7 +20,7 @@ use crate::{
 const TURNS: usize = 4;
 
 /// Huber's constant: 95 % efficient where there are no outliers (Huber 1964).
-const HUBER: f64 = 1.345;
+pub(super) const HUBER: f64 = 1.345;
 
 /// The usual time of a class is the quantile at this share of its pairs, every way between two leaves counted alike:
 /// the slow way of one leaf of three is that of two thirds of them. What hosts add is not taken off before, but on a

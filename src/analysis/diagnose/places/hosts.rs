@@ -93,13 +93,14 @@ impl<'a> Parts<'a> {
     /// By how much the slowest of healthy hosts may differ.
     fn allowance(&self) -> f64 {
         let most = Normal::standard().inverse_cdf(1.0 - self.budget.error.exp() / self.hosts.len() as f64);
-        most * self.budget.least.alike
+        most * self.view.alike(self.budget.least)
     }
 
     /// Logarithm of the probability that the pairs of a host are the slowest by chance, where hosts differ as the
     /// others do in each of these values, and at least as healthy ones may.
     fn log_by_ranks(&self, host: usize, direction: Direction, values: &[&dyn Fn(usize) -> f64], tests: usize) -> f64 {
-        let (alike, most) = (self.budget.least.alike, self.allowance() / self.budget.least.alike);
+        let alike = self.view.alike(self.budget.least);
+        let most = self.allowance() / alike;
         let log = self.log_of_ranks(host, direction, most * alike);
         // How far the others are apart takes time to find, and makes nothing less probable.
         if !self.budget.allows(log + self.price(tests)) {
@@ -227,10 +228,10 @@ pub fn throughout(bands: &[View], all: &View, distances: &Distances, budget: Bud
         let mean = |value: &dyn Fn(&(f64, f64)) -> f64| beyond.iter().map(value).sum::<f64>() / beyond.len() as f64;
         let (of_common, of_side) = (mean(&|own| own.0), mean(&|own| own.1));
         let direction = slow_way(of_common, of_side);
-        let logs = of_bands.iter().zip(&beyond).map(|((common, side, _), own)| {
+        let logs = of_bands.iter().zip(&beyond).map(|((common, side, band), own)| {
             let deviation = if direction == Direction::Both { 0.0 } else { side.deviation }.hypot(common.deviation);
             let of_peers = deviation * (1.0 + 1.0 / common.count as f64).sqrt();
-            let score = (direction.effect(own.0, own.1) - parts.allowance()) / of_peers;
+            let score = (direction.effect(own.0, own.1) - band.allowance()) / of_peers;
             tail(score, common.freedom.min(side.freedom)).max(f64::MIN_POSITIVE).ln()
         });
         let log = fisher.sf(-2.0 * logs.sum::<f64>()).max(f64::MIN_POSITIVE).ln();

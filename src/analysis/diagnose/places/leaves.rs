@@ -400,7 +400,7 @@ mod tests {
         drawn::{generator, normal, square},
     };
 
-    const BUDGET: Budget = Budget { views: 1, error: -4.605, least: Least::OF_TIMES };
+    const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
 
     /// Leaves of so many hosts each, and the rests that `fault` adds to noise of 1 %.
     fn view(leaves: usize, members: usize, fault: impl Fn(usize, usize) -> f64) -> (View, Vec<Set>) {
@@ -409,7 +409,19 @@ mod tests {
         let values = square(hosts, |i, j| 0.01 * normal(&mut rng) + fault(i / members, j / members));
         let fit = Fit::of(&values, &Distances::flat(hosts));
         let sets = (0..leaves).map(|leaf| Set::of((leaf * members..(leaf + 1) * members).collect(), hosts)).collect();
-        (View { lengths: vec![0], is_short: false, is_long: true, tick: 0.0, values, fit, pair_noise: 0.01 }, sets)
+        (
+            View {
+                lengths: vec![0],
+                is_short: false,
+                is_long: true,
+                latency: 1.0,
+                tick: 0.0,
+                values,
+                fit,
+                pair_noise: 0.01,
+            },
+            sets,
+        )
     }
 
     #[test]

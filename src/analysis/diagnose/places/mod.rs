@@ -26,9 +26,10 @@
 //! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view
 //! and yields suspects, and a line in [`search`].
 //!
-//! Errors: the probability that a healthy run has any finding is divided evenly among the kinds of places; within a
-//! kind, every place and every view that is looked at has its share ([`Budget`]). The number that decides is the one
-//! that is printed ([`Suspect::log`]).
+//! Errors: of the probability that a healthy run has any finding, half is for whole hosts, which is what mostly fails,
+//! and the rest is divided evenly among the other kinds of places; within a kind, every place that is looked at has its
+//! share, and every view, as far as views say different things ([`Budget`]). The number that decides is the one that is
+//! printed ([`Suspect::log`]).
 //!
 //! What it cannot distinguish: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow
 //! cards from a slow leaf switch, where hosts of the leaf were not measured among each other; a kind of hosts from very
@@ -60,7 +61,7 @@ pub use leaves::ALL;
 pub use place::{Place, Suspect};
 pub use verdict::Verdict;
 pub use view::LONG;
-use view::{View, bands, medians};
+use view::{View, bands, independent, medians};
 
 use super::{Direction, Kind, folded::Folded};
 use crate::plan::Mode;
@@ -69,7 +70,7 @@ use crate::plan::Mode;
 /// significant may still be too small for anybody to walk there.
 #[derive(Clone, Copy, Debug)]
 pub struct Least {
-    /// Standard deviation by which healthy hosts are expected to differ.
+    /// Standard deviation by which healthy hosts are expected to differ in latency.
     pub alike: f64,
     /// Of a host.
     pub host: f64,
@@ -102,7 +103,8 @@ const LEAST_MEASURED: f64 = 0.5;
 /// How much somebody looks at, and what may come of chance.
 #[derive(Clone, Copy)]
 struct Budget {
-    views: usize,
+    /// As how many of them the views count that are looked at ([`view::independent`]).
+    views: f64,
     /// Logarithm of the probability of any finding of a kind on a healthy machine.
     error: f64,
     least: Least,
@@ -111,7 +113,7 @@ struct Budget {
 impl Budget {
     /// Logarithm of how many places of a kind are looked at, in all views.
     fn price(self, places: usize) -> f64 {
-        ((places.max(1) * self.views.max(1)) as f64).ln()
+        (places.max(1) as f64 * self.views).ln()
     }
 
     /// Whether something of this logarithmic probability, its price included, is beyond chance.
@@ -144,8 +146,7 @@ pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distan
 }
 
 /// Finds the places that are slow in a run, and which hosts are of which kind.
-pub fn judge(folded: &Folded, known: Option<&[usize]>, asked: Asked) -> Verdict {
-    let mut distances = distances(folded, asked.mode, known);
+pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict {
     let mut kinds = None;
     if !asked.mode.is_collective() {
         let bands = bands(&folded.level);
@@ -177,10 +178,10 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
         chosen.into_par_iter().map(|lengths| View::of(folded, lengths, shortest, &distances)).collect();
     let mut suspects = Vec::new();
     let error = error(&distances, asked);
-    let budget = Budget { views: views.len(), error, least: asked.least };
+    let budget = Budget { views: independent(&views), error, least: asked.least };
     for _ in 0..PASSES {
         let before = suspects.len();
-        search((&mut views, bands.len()), &distances, asked.mode, budget, &mut suspects);
+        search((&mut views, bands.len()), &distances, asked, budget, &mut suspects);
         if suspects.len() == before {
             break;
         }
@@ -188,20 +189,25 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
     Verdict::of(folded, suspects, distances, asked.least)
 }
 
-/// Logarithm of the probability of any finding of a kind on a healthy machine.
+/// Logarithm of the probability of any finding of a kind on a healthy machine; of whole hosts, see [`error_of_hosts`].
 fn error(distances: &Distances, asked: Asked) -> f64 {
-    ((1.0 - asked.confidence) / searches(distances, asked.mode)).ln()
+    ((1.0 - asked.confidence) / 2.0 / other_kinds(distances)).ln()
 }
 
-/// How many kinds of places are looked for: hosts, hosts with some others, hosts for a part of the time, and links; on
-/// a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
-fn searches(distances: &Distances, mode: Mode) -> f64 {
+/// The same of whole hosts; in a collective nothing else is looked for.
+fn error_of_hosts(asked: Asked) -> f64 {
+    let share = if asked.mode.is_collective() { 1.0 } else { 2.0 };
+    ((1.0 - asked.confidence) / share).ln()
+}
+
+/// How many kinds of places are looked for besides whole hosts: hosts with some others, hosts for a part of the time, and
+/// links; on a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
+fn other_kinds(distances: &Distances) -> f64 {
     match leaves::sets(distances) {
-        _ if mode.is_collective() => 1.0,
-        _ if distances.hops(0, 0).is_some() => 5.0,
-        [_, leaves] if leaves.is_empty() => 4.0,
-        [pods, _] if pods.is_empty() => 7.0,
-        _ => 8.0,
+        _ if distances.hops(0, 0).is_some() => 4.0,
+        [_, leaves] if leaves.is_empty() => 3.0,
+        [pods, _] if pods.is_empty() => 6.0,
+        _ => 7.0,
     }
 }
 
@@ -210,15 +216,16 @@ fn searches(distances: &Distances, mode: Mode) -> f64 {
 fn search(
     (views, bands): (&mut [View], usize),
     distances: &Distances,
-    mode: Mode,
+    asked: Asked,
     budget: Budget,
     suspects: &mut Vec<Suspect>,
 ) {
     let hosts = distances.leaf.len();
     let wide = 2 * bands - 1;
-    if mode.is_collective() {
+    let of_hosts = Budget { error: error_of_hosts(asked), ..budget };
+    if asked.mode.is_collective() {
         // A cell of a collective is not its pair's own: what is slow at one host makes others late too, but none more.
-        let late = views[..wide].iter().flat_map(|view| hosts::late(view, budget)).collect();
+        let late = views[..wide].iter().flat_map(|view| hosts::late(view, of_hosts)).collect();
         let most = best(late).into_iter().max_by(|a, b| a.effect.total_cmp(&b.effect));
         take(views, (distances, budget), most.into_iter().collect(), suspects);
         return;
@@ -235,9 +242,9 @@ fn search(
         let found = views[..wide].iter().flat_map(search).collect();
         take(views, (distances, budget), best(found), suspects);
     }
-    let mut whole: Vec<Suspect> = views.iter().flat_map(|view| hosts::whole(view, distances, budget)).collect();
+    let mut whole: Vec<Suspect> = views.iter().flat_map(|view| hosts::whole(view, distances, of_hosts)).collect();
     if bands > 1 {
-        whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, budget));
+        whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, of_hosts));
     }
     take(views, (distances, budget), best(whole), suspects);
     loop {

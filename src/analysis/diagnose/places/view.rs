@@ -2,12 +2,13 @@
 //!
 //! In: times by hosts. Out: [`View`]s; [`bands`] of lengths. Nothing is judged here.
 
+use nalgebra::DMatrix;
 use rayon::prelude::*;
 
 use super::{
     Least,
     distance::Distances,
-    fit::{Fit, centre},
+    fit::{Fit, HUBER, centre},
 };
 use crate::{
     analysis::{diagnose::folded::Folded, square::Square},
@@ -17,6 +18,9 @@ use crate::{
 /// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
 /// beyond the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
 pub const LONG: f64 = 15.0;
+
+/// Pairs of which views are compared: a correlation errs by less than a sixtieth.
+const ENOUGH: usize = 1 << 12;
 
 /// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here.
 const NORMAL: f64 = 1000.0;
@@ -29,6 +33,8 @@ pub(super) struct View {
     pub is_short: bool,
     /// Whether distances hardly matter any more.
     pub is_long: bool,
+    /// Share of the times that short messages take as well.
+    pub latency: f64,
     /// By how much equal hosts may be apart because of clocks that tick, `ln(ratio)`.
     pub tick: f64,
     /// The median of `ln(time / level)` over the lengths.
@@ -49,6 +55,7 @@ impl View {
             lengths: lengths.concat(),
             is_short,
             is_long,
+            latency: 1.0 / level(&lengths[0]),
             tick,
             fit: Fit::of(&values, distances),
             values,
@@ -69,10 +76,16 @@ impl View {
         self.pair_noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
     }
 
+    /// Standard deviation by which healthy places are expected to differ: in latency by so many seconds whatever the
+    /// length; of long messages, so that two of it are the least that is worth a word.
+    pub fn alike(&self, least: Least) -> f64 {
+        (least.alike * self.latency).max(least.host / 2.0)
+    }
+
     /// How far healthy places are expected to be apart of which each is known so well, and the degrees of freedom of
     /// that: of the sum of two variances of which one is known (Welch and Satterthwaite).
     pub fn expected(&self, error: f64, least: Least) -> (f64, f64) {
-        let expected = error.hypot(least.alike);
+        let expected = error.hypot(self.alike(least));
         (expected, (self.fit.freedom * (expected / error).powi(4)).min(NORMAL))
     }
 
@@ -112,6 +125,39 @@ impl View {
         let fit = Fit::of(&values, distances);
         (values, fit)
     }
+}
+
+/// As how many views these count where every one is tested: those that show the same pairs slow say the same. The number
+/// is that of Li and Ji (2005), from the eigenvalues of the correlations between views.
+pub(super) fn independent(views: &[View]) -> f64 {
+    let hosts = views.first().map_or(0, |view| view.values.side());
+    let step = (hosts * hosts / ENOUGH).clamp(1, (hosts / 2).max(1));
+    let pairs = || (1..hosts).step_by(step).flat_map(|shift| (0..hosts).map(move |i| (i, (i + shift) % hosts)));
+    // Single pairs that are far out are the faults that are looked for.
+    let scaled = |view: &View| -> Vec<f64> {
+        let beyond: Vec<f64> = pairs().map(|(i, j)| view.fit.beyond_class(i, j)).collect();
+        let scatter =
+            scatter_about_zero(&mut beyond.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<_>>());
+        beyond.iter().map(|value| (value / scatter.max(f64::MIN_POSITIVE)).clamp(-HUBER, HUBER)).collect()
+    };
+    let columns: Vec<Vec<f64>> = views.par_iter().map(scaled).collect();
+    let correlations = DMatrix::from_fn(views.len(), views.len(), |a, b| correlation(&columns[a], &columns[b]));
+    let eigenvalues = correlations.symmetric_eigenvalues();
+    let counts = eigenvalues.iter().map(|value| match value {
+        1.0.. => 1.0 + value.fract(),
+        _ => value.max(0.0),
+    });
+    counts.sum::<f64>().clamp(1.0, views.len().max(1) as f64)
+}
+
+/// Of those that are known in both; 0 where nothing is.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let known = || a.iter().zip(b).filter(|(a, b)| !a.is_nan() && !b.is_nan());
+    let mean = |of: &dyn Fn((&f64, &f64)) -> f64| known().map(of).sum::<f64>() / known().count() as f64;
+    let (of_a, of_b) = (mean(&|(a, _)| *a), mean(&|(_, b)| *b));
+    let product = |of: &dyn Fn(f64, f64) -> f64| mean(&|(a, b)| of(a - of_a, b - of_b));
+    let covariance = product(&|a, b| a * b) / (product(&|a, _| a * a) * product(&|_, b| b * b)).sqrt();
+    if covariance.is_finite() { covariance } else { 0.0 }
 }
 
 pub(super) fn leave_out(values: &mut Square, is_crossing: &[bool]) {
@@ -169,10 +215,38 @@ mod tests {
             let values = square(hosts, |i, j| 0.01 * normal(&mut rng) + if is_crossing(i, j) { excess } else { 0.0 });
             let fit = Fit::of(&values, &distances);
             let lengths = vec![0];
-            let mut view = View { lengths, is_short: false, is_long: true, tick: 0.0, values, fit, pair_noise: 0.01 };
+            let mut view = View {
+                lengths,
+                is_short: false,
+                is_long: true,
+                latency: 1.0,
+                tick: 0.0,
+                values,
+                fit,
+                pair_noise: 0.01,
+            };
             view.explain(std::slice::from_ref(&crossing), &distances, Least::OF_TIMES);
             view.values.at(0, 8).is_nan()
         };
         assert_eq!([-0.01, 0.012, 0.05].map(left_out), [false, true, true]);
+    }
+
+    #[test]
+    fn views_that_say_the_same_count_once_and_others_each() {
+        let distances = Distances::flat(16);
+        let counted = |shared: f64| {
+            let mut rng = generator(5);
+            let common = square(16, |_, _| shared * normal(&mut rng));
+            let view = |_| {
+                let values = square(16, |i, j| common.at(i, j) + 0.01 * normal(&mut rng));
+                let fit = Fit::of(&values, &distances);
+                let lengths = vec![0];
+                View { lengths, is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, fit, pair_noise: 0.01 }
+            };
+            independent(&(0..8).map(view).collect::<Vec<_>>())
+        };
+        assert!((7.0..=8.0).contains(&counted(0.0)), "{}", counted(0.0));
+        assert!((1.0..2.5).contains(&counted(0.1)), "{}", counted(0.1));
+        assert_eq!(independent(&[]), 1.0);
     }
 }

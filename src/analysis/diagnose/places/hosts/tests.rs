@@ -23,10 +23,10 @@ fn view(rng: &mut ChaCha8Rng, hosts: usize, (apart, noise): (f64, f64), [send, r
 
 fn of(values: Square, noise: f64) -> View {
     let fit = Fit::of(&values, &Distances::flat(values.side()));
-    View { lengths: vec![0], is_short: false, is_long: true, tick: 0.0, values, fit, pair_noise: noise }
+    View { lengths: vec![0], is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, fit, pair_noise: noise }
 }
 
-const BUDGET: Budget = Budget { views: 1, error: -4.605, least: Least::OF_TIMES };
+const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
 
 #[test]
 fn of_six_hosts_with_scattering_pairs_the_slow_one_is_named_with_its_way() {
