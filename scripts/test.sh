@@ -189,11 +189,11 @@ check "no MPI crate without the feature" no_mpi_crates
 check "lints" cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
 [ -n "$quick" ] ||
     check "lints without MPI" without_mpi cargo clippy --locked --lib --bins --no-default-features -- -D warnings
-check "unit tests" cargo test --locked --no-fail-fast "${features[@]}" --lib
 if [ -n "$quick" ]; then
-    check "MPI jobs, Open MPI" cargo test --locked "${features[@]}" --test mpi --test analyze
+    check "unit tests, and MPI jobs under Open MPI" test_programs --lib --test mpi --test analyze
 else
-    check "build" test_programs --no-run --bins "${examples[@]}" --test '*'
+    check "build" test_programs --no-run --lib --bins "${examples[@]}" --test '*'
+    check "unit tests" test_programs --lib
     begin_slurm
     check "tests without MPI" test_programs --bins "${examples[@]}" "${plain[@]}"
     check "xarray, pandas, schemas" test_programs --test analyst

@@ -30,8 +30,8 @@ pub struct Suspect {
     pub source: Rank,
     /// Column.
     pub destination: Rank,
-    /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts, or that
-    /// host's over the median host's.
+    /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts, or, where
+    /// that host is slow, over that of the median host.
     pub weight: f64,
 }
 
@@ -165,8 +165,9 @@ impl Usual {
                 // Other than NaN where one of them is known.
                 let usual = ends[0].max(ends[1]);
                 let (residual, host) = (cell.summary.median / usual, usual / self.centre[class]);
-                // Other than NaN where nothing is known.
-                let worse = residual.max(host);
+                // Of a host that is slow to most, a pair that is slow; other than NaN where one of both is known.
+                let of_host = if host >= SUSPICIOUS { residual * host } else { f64::NAN };
+                let worse = residual.max(of_host);
                 let weight = match cell.state {
                     State::Failed | State::TimedOut => f64::INFINITY,
                     _ if worse >= SUSPICIOUS => worse,
@@ -320,6 +321,17 @@ mod tests {
                 let of_host = pairs.iter().filter(|(a, b)| *a == 9 || *b == 9).count();
                 assert!((1..=2).contains(&of_host), "{schedule}: {pairs:?}");
             }
+        }
+    }
+
+    #[test]
+    fn of_a_leaf_whose_way_out_is_slow_pairs_that_take_it_are_measured_again() {
+        let way = Fault::Leaf { leaf: 1, direction: Direction::Both, symptom: Symptom::Slower(3.0) };
+        let machine = Machine::leaf_spine(24, 6, 1).with(way);
+        for pairs in retested(&machine, Schedule::Disjoint) {
+            let leaf = |host: Rank| machine.leaf_of_host[host];
+            let on_way = pairs.iter().filter(|(a, b)| (leaf(*a) == 1) != (leaf(*b) == 1)).count();
+            assert!(on_way > 2, "{pairs:?}");
         }
     }
 

@@ -92,7 +92,18 @@ pub struct Job {
     environment: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
     limit: Duration,
-    waits: bool,
+    company: Company,
+}
+
+/// Which jobs of the same test process may run at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    /// Any.
+    Any,
+    /// Those that share the machine, too.
+    Sharing,
+    /// None.
+    Nobody,
 }
 
 impl Job {
@@ -103,7 +114,8 @@ impl Job {
 
     /// `ranks` processes of a program that need not be linked with any MPI.
     pub fn under(launcher: Launcher, program: impl AsRef<Path>, ranks: usize) -> Self {
-        Self { launcher: Some((launcher, ranks)), ..Self::alone(program) }
+        let company = if launcher.yields() { Company::Sharing } else { Company::Nobody };
+        Self { launcher: Some((launcher, ranks)), company, ..Self::alone(program) }
     }
 
     /// A program that starts ranks itself, or none.
@@ -115,7 +127,7 @@ impl Job {
             environment: vec![],
             directory: None,
             limit: DEFAULT_LIMIT,
-            waits: true,
+            company: Company::Nobody,
         }
     }
 
@@ -145,7 +157,13 @@ impl Job {
 
     /// Starts it without waiting for the end of other jobs. For programs that start no ranks.
     pub fn beside_others(mut self) -> Self {
-        self.waits = false;
+        self.company = Company::Any;
+        self
+    }
+
+    /// Lets it run at the same time as others that do so. For ranks that yield, and tests that measure no time.
+    pub fn sharing(mut self) -> Self {
+        self.company = Company::Sharing;
         self
     }
 
@@ -156,11 +174,10 @@ impl Job {
 
     /// Starts the job and leaves it running, so that the test can meddle with it.
     pub fn start(self) -> Running {
-        let shares = self.launcher.is_some_and(|(launcher, _)| launcher.yields());
-        let turn = match (self.waits, shares) {
-            (false, _) => Turn::Any,
-            (true, true) => Turn::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)),
-            (true, false) => Turn::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)),
+        let turn = match self.company {
+            Company::Any => Turn::Any,
+            Company::Sharing => Turn::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)),
+            Company::Nobody => Turn::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)),
         };
         // Files rather than pipes: a rank that outlives its launcher would hold a pipe open, and the test with it.
         let [stdout, stderr] = [(), ()].map(|()| tempfile::tempfile().expect("a temporary file can be made"));

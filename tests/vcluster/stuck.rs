@@ -121,7 +121,7 @@ fn run_and_lose(cluster: &Cluster, name: &str, case: &Case<'_>) -> (Outcome, usi
     let Case { loss, ranks, arguments, before } = *case;
     let prefix = cluster.folder.path().join(name);
     let line = format!("mpirun -n {ranks} {PROGRAM} {arguments} --retest 0 --timeout 2s -f {name} --resume");
-    let running = cluster.job(&line).limit(2 * BUSY).start();
+    let running = cluster.job(&line).sharing().limit(2 * BUSY).start();
     let start = Instant::now();
     while finished(&prefix) < before || !running.stderr().contains("expected") {
         assert!(start.elapsed() < BUSY, "{}", running.stderr());
@@ -167,7 +167,7 @@ fn go_on(cluster: &Cluster, name: &str, case: &Case<'_>, most: usize) -> usize {
     let Case { ranks, arguments, .. } = *case;
     let line = format!("mpirun -n {ranks} {PROGRAM} {arguments} --retest 0 --timeout 2s -f {name} --resume");
     for tries in 1..=most {
-        let outcome = cluster.job(&line).limit(BUSY).run();
+        let outcome = cluster.job(&line).sharing().limit(BUSY).run();
         match outcome.code {
             Some(0) => return tries,
             Some(75) => {}

@@ -243,7 +243,7 @@ fn retests(
             let known = usual_alone[places.distances.class(from, to)];
             let usual_alone = if is_isolated || known.is_nan() { usual } else { known };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
-            Again { on, second: second - usual, alone: alone - usual_alone }
+            Again { length, on, second: second - usual, alone: alone - usual_alone }
         }));
     }
     let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
@@ -258,16 +258,21 @@ fn retests(
     Ok(verdicts)
 }
 
-/// A pair that was measured again: which places it crosses, and what it took, `ln(time / usual)`.
+/// A pair that was measured again: at which length, by number, which places it crosses, and what it took, `ln(time /
+/// usual)`.
 struct Again {
+    length: usize,
     on: Vec<usize>,
     second: f64,
     alone: f64,
 }
 
 fn retest(pairs: &[&Again], places: &Verdict, suspect: &Suspect, is_isolated: bool) -> Option<RetestVerdict> {
-    let mut alone: Vec<f64> = pairs.iter().map(|pair| pair.alone).collect();
-    let mut second: Vec<f64> = pairs.iter().map(|pair| pair.second).collect();
+    // Latency is a smaller part of longer messages: at every length the size is compared with that of the place there.
+    let there = |pair: &&&Again| suspect.effects[pair.length] / suspect.effect;
+    let meant = || pairs.iter().filter(|pair| there(pair) >= 0.5);
+    let mut alone: Vec<f64> = meant().map(|pair| pair.alone / there(&pair)).collect();
+    let mut second: Vec<f64> = meant().map(|pair| pair.second / there(&pair)).collect();
     // Where pairs are measured one after another, both are measured alone. A single pair that was not slow every time
     // may have met a busy moment.
     match suspect.place.kind {

@@ -186,7 +186,26 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
             break;
         }
     }
+    drop_parts(folded.hosts(), &mut suspects);
     Verdict::of(folded, suspects, distances, asked.least)
+}
+
+/// Drops routes and links that are parts of a larger place, which was found after them.
+fn drop_parts(hosts: usize, suspects: &mut Vec<Suspect>) {
+    let cells: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts)).collect();
+    let count = |own: &[bool], other: &[bool]| own.iter().zip(other).filter(|(own, other)| **own && **other).count();
+    let is_part = |own: usize, other: usize| {
+        let (a, b) = (&suspects[own], &suspects[other]);
+        let all = count(&cells[own], &cells[own]);
+        matches!(a.place.kind, Kind::Routes | Kind::Link)
+            && count(&cells[other], &cells[other]) > all
+            && count(&cells[own], &cells[other]) as f64 > ALL * all as f64
+            && b.effect >= a.effect / 2.0
+    };
+    let is_left: Vec<bool> =
+        (0..suspects.len()).map(|own| !(0..suspects.len()).any(|other| is_part(own, other))).collect();
+    let mut is_left = is_left.into_iter();
+    suspects.retain(|_| is_left.next().unwrap_or(true));
 }
 
 /// Logarithm of the probability of any finding of a kind on a healthy machine; of whole hosts, see [`error_of_hosts`].

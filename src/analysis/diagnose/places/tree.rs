@@ -58,15 +58,22 @@ pub fn leaves(times: &Square) -> Vec<usize> {
 pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
     let pairs = Pairs::of(shortest);
-    let (_, level, _) = pairs.cost(|i, j| way(leaf, leaves, i, j), leaves * leaves);
+    // What a host adds that is a leaf by itself is not known from ways of which each has a level of its own.
+    let (_, _, own) = pairs.cost(|i, j| usize::from(leaf[i] != leaf[j]), 2);
+    let mut rests = vec![Vec::new(); leaves * leaves];
+    pairs.known.iter().for_each(|(i, j, time)| rests[way(leaf, leaves, *i, *j)].push(time - own[*i] - own[*j]));
+    let level: Vec<f64> = rests.iter_mut().map(|rests| median(rests)).collect();
     let usual = median(&mut pairs.known.iter().map(|pair| pair.2).collect::<Vec<_>>());
+    let ways: Vec<(usize, usize)> =
+        (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))).collect();
+    let step = |&(low, high): &(usize, usize)| level[low * leaves + high] - level[0];
+    let most = median(&mut ways.iter().map(step).filter(|step| !step.is_nan()).collect::<Vec<_>>());
+    // Half way to the least step that there is: of a tree of leaves, pods and what joins them, half of the others.
+    let least = (LEAST_STEP * usual).max(most / 2.0) / 2.0;
     let mut joined: Vec<usize> = (0..leaves).collect();
-    for (low, high) in (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))) {
-        // Half way to the least step that there is.
-        if level[low * leaves + high] - level[0] < LEAST_STEP / 2.0 * usual {
-            let [old, new] = [joined[high], joined[low]];
-            joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
-        }
+    for (low, high) in ways.iter().copied().filter(|way| step(way) < least) {
+        let [old, new] = [joined[high], joined[low]];
+        joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
     }
     by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>())
 }

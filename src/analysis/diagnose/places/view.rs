@@ -130,7 +130,7 @@ impl View {
 /// As how many views these count where every one is tested: those that show the same pairs slow say the same. The number
 /// is that of Li and Ji (2005), from the eigenvalues of the correlations between views.
 pub(super) fn independent(views: &[View]) -> f64 {
-    let hosts = views.first().map_or(0, |view| view.values.side());
+    let Some(hosts) = views.first().map(|view| view.values.side()) else { return 1.0 };
     let step = (hosts * hosts / ENOUGH).clamp(1, (hosts / 2).max(1));
     let pairs = || (1..hosts).step_by(step).flat_map(|shift| (0..hosts).map(move |i| (i, (i + shift) % hosts)));
     // Single pairs that are far out are the faults that are looked for.
@@ -147,7 +147,7 @@ pub(super) fn independent(views: &[View]) -> f64 {
         1.0.. => 1.0 + value.fract(),
         _ => value.max(0.0),
     });
-    counts.sum::<f64>().clamp(1.0, views.len().max(1) as f64)
+    counts.sum::<f64>().clamp(1.0, views.len() as f64)
 }
 
 /// Of those that are known in both; 0 where nothing is.
