@@ -250,6 +250,25 @@ fn links_of_one_host_are_its_own_and_those_of_several_hosts_of_a_leaf_are_some_o
 }
 
 #[test]
+fn the_way_that_several_leaves_share_is_one_finding_and_ways_of_their_own_are_several() {
+    // Six leaves of eight hosts each; the first two share a way that nothing else shows.
+    let leaf = |host: usize| host / 8;
+    let is_in = |host: usize| leaf(host) < 2;
+    let share = |from: usize, to: usize| if is_in(from) != is_in(to) { 1.8 } else { 1.0 };
+    let own = |from: usize, to: usize| if leaf(from) != leaf(to) && (is_in(from) || is_in(to)) { 1.8 } else { 1.0 };
+    let groups = |way: &dyn Fn(usize, usize) -> f64| {
+        let diagnosis = judged(&measured((48, Schedule::Isolated), |_, _, _| 0.0, way));
+        let mut hosts: Vec<Vec<String>> = diagnosis.findings.iter().map(|finding| finding.hosts.clone()).collect();
+        assert!(diagnosis.findings.iter().all(|finding| finding.kind == Kind::Group), "{:?}", found(&diagnosis));
+        hosts.sort();
+        hosts
+    };
+    let names = |hosts: std::ops::Range<usize>| hosts.map(|host| format!("n{host:02}")).collect::<Vec<_>>();
+    assert_eq!(groups(&share), [names(0..16)]);
+    assert_eq!(groups(&own), [names(0..8), names(8..16)]);
+}
+
+#[test]
 fn late_hosts_are_named_and_kinds_of_hosts_are_a_remark() {
     let named = found(&diagnosed(16, |host| if host == 3 { 0.5e-6 } else { 0.0 }, |_, _| 1.0));
     assert_eq!(named, ["node n03 both latency"]);

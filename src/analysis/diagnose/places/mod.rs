@@ -187,7 +187,11 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
         }
     }
     drop_parts(folded.hosts(), &mut suspects);
-    Verdict::of(folded, suspects, distances, asked.least)
+    let verdict = Verdict::of(folded, suspects, distances, asked.least);
+    match verdict.joined(folded) {
+        Some(suspects) => Verdict::of(folded, suspects, verdict.distances, asked.least),
+        None => verdict,
+    }
 }
 
 /// Drops routes and links that are parts of a larger place, which was found after them.

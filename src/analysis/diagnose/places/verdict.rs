@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     analysis::{
-        diagnose::{Agreement, folded::Folded},
+        diagnose::{Agreement, Kind, folded::Folded},
         square::Square,
     },
-    stats::median,
+    stats::{median, median_of},
 };
 
 /// What was found.
@@ -88,6 +88,37 @@ impl Verdict {
         let noise = median(&mut lengths.iter().map(|(_, fit)| fit.noise).collect::<Vec<_>>());
         let fits = lengths.into_iter().map(|(_, fit)| fit).collect();
         Self { suspects, distances, kinds: None, noise, fits }
+    }
+
+    /// The suspects once more, ways that are one put together, if there are such: what is slow out of several leaves and
+    /// not between them is the way that these share.
+    pub(super) fn joined(&self, folded: &Folded) -> Option<Vec<Suspect>> {
+        let (ways, others): (Vec<&Suspect>, Vec<&Suspect>) =
+            self.suspects.iter().partition(|suspect| suspect.place.kind == Kind::Group);
+        let is_shared = |a: &Suspect, b: &Suspect| {
+            let (first, last) = (a.range.0.max(b.range.0), a.range.1.min(b.range.1));
+            // One may be a part of the other.
+            let is_between = |(i, j): &(usize, usize)| !a.place.hosts.contains(j) || !b.place.hosts.contains(i);
+            let all = || a.place.hosts.iter().flat_map(|i| b.place.hosts.iter().map(move |j| (*i, *j)));
+            let pairs = || all().filter(is_between).flat_map(|(i, j)| [(i, j), (j, i)]);
+            let beyond =
+                |length: usize| pairs().map(move |(i, j)| folded.from_to(length, i, j) - self.usual(length, i, j));
+            let between = median_of((first..=last).flat_map(beyond).filter(|value| !value.is_nan()), &mut Vec::new());
+            a.place.direction == b.place.direction && between < a.effect.min(b.effect) / 2.0
+        };
+        let mut joined: Vec<Suspect> = Vec::new();
+        for way in &ways {
+            match joined.iter_mut().find(|other| is_shared(other, way)) {
+                Some(other) => {
+                    other.place.hosts.extend(&way.place.hosts);
+                    other.place.hosts.sort_unstable();
+                    other.place.hosts.dedup();
+                }
+                None => joined.push((*way).clone()),
+            }
+        }
+        let are_any = joined.len() < ways.len();
+        are_any.then(|| joined.into_iter().chain(others.into_iter().cloned()).collect())
     }
 
     /// The time that a pair would take if the place were as good as its peers, `ln(time / level)`.
