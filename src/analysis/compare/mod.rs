@@ -260,7 +260,8 @@ impl Comparing<'_> {
     /// that cross none of them.
     fn of_places(&self, distances: &Distances) -> (Vec<(f64, Suspect)>, Folded) {
         let floor = self.floor();
-        let least = Least { alike: shifts::RUN_TO_RUN, host: floor, way: floor, link: floor.max(Least::OF_TIMES.link) };
+        let (alike, link) = (shifts::RUN_TO_RUN, floor.max(Least::OF_TIMES.link));
+        let least = Least { alike, alike_long: alike, host: floor, way: floor, link };
         let asked = Asked { mode: self.base.header().mode, confidence: self.share(), least };
         // Among others that communicate, some of a place's pairs meet them on their way, and in another run other ones
         // do.

@@ -124,7 +124,7 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     let error_of_cells =
         |way: &Way| 1.25 * fit.noise * (1.36f64.powi(2) * 0.5 / way.outside as f64 + 0.25 / way.inside as f64).sqrt();
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
-    let (expected, freedom) = view.expected(usual, budget.least);
+    let (expected, freedom) = view.expected(usual, view.alike_ways(budget.least));
     let common = || ways.iter().flatten().map(|way| way.common);
     let peers = [Spread::of(common()), Spread::among(common(), expected, freedom)];
     let suspect = |(set, own): (&Set, &Option<Way>)| {

@@ -72,6 +72,8 @@ use crate::plan::Mode;
 pub struct Least {
     /// Standard deviation by which healthy hosts are expected to differ in latency.
     pub alike: f64,
+    /// The same of long messages.
+    pub alike_long: f64,
     /// Of a host.
     pub host: f64,
     /// Of the way of a leaf, of some of its routes, of a way between two sets.
@@ -81,9 +83,10 @@ pub struct Least {
 }
 
 impl Least {
-    /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency; 2 % for a host; more for a way, as healthy
-    /// cables differ; more for a link, as the routes of healthy pairs differ.
-    pub const OF_TIMES: Self = Self { alike: 0.03, host: 0.02, way: 0.05, link: 0.1 };
+    /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency, and in long messages so that two deviations are
+    /// the least of a host; 2 % for a host; more for a way, as healthy cables differ; more for a link, as the routes of
+    /// healthy pairs differ.
+    pub const OF_TIMES: Self = Self { alike: 0.03, alike_long: 0.01, host: 0.02, way: 0.05, link: 0.1 };
 
     fn of(self, kind: Kind) -> f64 {
         match kind {
@@ -196,15 +199,15 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
 
 /// Drops routes and links that are parts of a larger place, which was found after them.
 fn drop_parts(hosts: usize, suspects: &mut Vec<Suspect>) {
-    let cells: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts)).collect();
-    let count = |own: &[bool], other: &[bool]| own.iter().zip(other).filter(|(own, other)| **own && **other).count();
+    let is_crossing: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts)).collect();
+    let cells: Vec<Vec<usize>> = is_crossing.iter().map(|own| (0..own.len()).filter(|at| own[*at]).collect()).collect();
     let is_part = |own: usize, other: usize| {
         let (a, b) = (&suspects[own], &suspects[other]);
-        let all = count(&cells[own], &cells[own]);
+        let of_both = || cells[own].iter().filter(|cell| is_crossing[other][**cell]).count();
         matches!(a.place.kind, Kind::Routes | Kind::Link)
-            && count(&cells[other], &cells[other]) > all
-            && count(&cells[own], &cells[other]) as f64 > ALL * all as f64
+            && cells[other].len() > cells[own].len()
             && b.effect >= a.effect / 2.0
+            && of_both() as f64 > ALL * cells[own].len() as f64
     };
     let is_left: Vec<bool> =
         (0..suspects.len()).map(|own| !(0..suspects.len()).any(|other| is_part(own, other))).collect();

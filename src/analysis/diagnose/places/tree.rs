@@ -64,14 +64,14 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
     pairs.known.iter().for_each(|(i, j, time)| rests[way(leaf, leaves, *i, *j)].push(time - own[*i] - own[*j]));
     let level: Vec<f64> = rests.iter_mut().map(|rests| median(rests)).collect();
     let usual = median(&mut pairs.known.iter().map(|pair| pair.2).collect::<Vec<_>>());
-    let ways: Vec<(usize, usize)> =
-        (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))).collect();
-    let step = |&(low, high): &(usize, usize)| level[low * leaves + high] - level[0];
-    let most = median(&mut ways.iter().map(step).filter(|step| !step.is_nan()).collect::<Vec<_>>());
-    // Half way to the least step that there is: of a tree of leaves, pods and what joins them, half of the others.
-    let least = (LEAST_STEP * usual).max(most / 2.0) / 2.0;
+    let misfits = |(rests, level): (&Vec<f64>, &f64)| rests.iter().map(|rest| (rest - level).abs()).sum::<f64>();
+    let misfit = rests.iter().zip(&level).map(misfits).sum::<f64>() / pairs.known.len() as f64;
+    let ways = (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high)));
+    // Half way to the least step that there is, or as little as single pairs differ (see `Pairs::fit`).
+    let least = (LEAST_STEP / 2.0 * usual).max(2.0 * misfit);
+    let is_near = |&(low, high): &(usize, usize)| level[low * leaves + high] - level[0] < least;
     let mut joined: Vec<usize> = (0..leaves).collect();
-    for (low, high) in ways.iter().copied().filter(|way| step(way) < least) {
+    for (low, high) in ways.filter(is_near) {
         let [old, new] = [joined[high], joined[low]];
         joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
     }

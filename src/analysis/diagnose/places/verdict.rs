@@ -73,14 +73,13 @@ impl Verdict {
                 _ => suspect.effect = most,
             }
             let (first, last) = suspect.range;
-            let mean_of = |cell: usize| {
+            let of_cell = |cell: usize| {
                 let known = (first..=last).map(|length| excess(length, cell)).filter(|value| !value.is_nan());
-                let known: Vec<f64> = known.collect();
-                known.iter().sum::<f64>() / known.len() as f64
+                median(&mut known.collect::<Vec<_>>())
             };
-            let means: Vec<f64> = cells.iter().map(|cell| mean_of(*cell)).filter(|mean| !mean.is_nan()).collect();
-            let slow = means.iter().filter(|mean| **mean >= suspect.effect / 2.0).count();
-            suspect.cells = Agreement { slow, of: means.len() };
+            let known: Vec<f64> = cells.iter().map(|cell| of_cell(*cell)).filter(|value| !value.is_nan()).collect();
+            let slow = known.iter().filter(|value| **value >= suspect.effect / 2.0).count();
+            suspect.cells = Agreement { slow, of: known.len() };
         }
         // What explains nothing any more besides all others is dropped.
         suspects.retain(|suspect| suspect.effect >= least.of(suspect.place.kind));

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{
     Least,
-    distance::Distances,
+    distance::{Distances, LEAST_STEP},
     fit::{Fit, HUBER, centre},
 };
 use crate::{
@@ -76,16 +76,20 @@ impl View {
         self.pair_noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
     }
 
-    /// Standard deviation by which healthy places are expected to differ: in latency by so many seconds whatever the
-    /// length; of long messages, so that two of it are the least that is worth a word.
+    /// Standard deviation by which healthy hosts are expected to differ: in latency by so many seconds whatever the length.
     pub fn alike(&self, least: Least) -> f64 {
-        (least.alike * self.latency).max(least.host / 2.0)
+        (least.alike * self.latency).max(least.alike_long)
     }
 
-    /// How far healthy places are expected to be apart of which each is known so well, and the degrees of freedom of
-    /// that: of the sum of two variances of which one is known (Welch and Satterthwaite).
-    pub fn expected(&self, error: f64, least: Least) -> (f64, f64) {
-        let expected = error.hypot(self.alike(least));
+    /// The same of ways, on which hosts have no part: two deviations of latency are less than a level of a tree.
+    pub fn alike_ways(&self, least: Least) -> f64 {
+        (least.alike.min(LEAST_STEP / 2.0) * self.latency).max(least.alike_long)
+    }
+
+    /// How far healthy places are expected to be apart that differ by so much and of which each is known so well, and
+    /// the degrees of freedom of that: of the sum of two variances of which one is known (Welch and Satterthwaite).
+    pub fn expected(&self, error: f64, alike: f64) -> (f64, f64) {
+        let expected = error.hypot(alike);
         (expected, (self.fit.freedom * (expected / error).powi(4)).min(NORMAL))
     }
 
