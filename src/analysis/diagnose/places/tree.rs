@@ -58,18 +58,25 @@ pub fn leaves(times: &Square) -> Vec<usize> {
 pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
     let pairs = Pairs::of(shortest);
-    // What a host adds that is a leaf by itself is not known from ways of which each has a level of its own.
-    let (_, _, own) = pairs.cost(|i, j| usize::from(leaf[i] != leaf[j]), 2);
-    let mut rests = vec![Vec::new(); leaves * leaves];
-    pairs.known.iter().for_each(|(i, j, time)| rests[way(leaf, leaves, *i, *j)].push(time - own[*i] - own[*j]));
-    let level: Vec<f64> = rests.iter_mut().map(|rests| median(rests)).collect();
+    let (_, level, _) = pairs.cost(|i, j| way(leaf, leaves, i, j), leaves * leaves);
     let usual = median(&mut pairs.known.iter().map(|pair| pair.2).collect::<Vec<_>>());
-    let misfits = |(rests, level): (&Vec<f64>, &f64)| rests.iter().map(|rest| (rest - level).abs()).sum::<f64>();
-    let misfit = rests.iter().zip(&level).map(misfits).sum::<f64>() / pairs.known.len() as f64;
+    let of = |a: usize, b: usize| level[way(&[a, b], leaves, 0, 1)];
+    // What a host adds that is a leaf by itself is in the levels of all of its ways.
+    let of_single = |single: usize| {
+        let beyond = |other: usize| {
+            let others = (0..leaves).filter(|third| *third != single && *third != other);
+            of(single, other) - median(&mut others.map(|third| of(other, third)).collect::<Vec<_>>())
+        };
+        let is_single = leaf.iter().filter(|label| **label == single).count() == 1;
+        let others = (0..leaves).filter(|other| is_single && *other != single);
+        let beyond = median(&mut others.map(beyond).collect::<Vec<_>>());
+        if beyond.is_nan() { 0.0 } else { beyond }
+    };
+    let own: Vec<f64> = (0..leaves).map(of_single).collect();
     let ways = (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high)));
-    // Half way to the least step that there is, or as little as single pairs differ (see `Pairs::fit`).
-    let least = (LEAST_STEP / 2.0 * usual).max(2.0 * misfit);
-    let is_near = |&(low, high): &(usize, usize)| level[low * leaves + high] - level[0] < least;
+    // Half way to the least step that there is.
+    let is_near =
+        |&(low, high): &(usize, usize)| of(low, high) - level[0] - own[low] - own[high] < LEAST_STEP / 2.0 * usual;
     let mut joined: Vec<usize> = (0..leaves).collect();
     for (low, high) in ways.filter(is_near) {
         let [old, new] = [joined[high], joined[low]];
