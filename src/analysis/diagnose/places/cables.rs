@@ -193,17 +193,7 @@ mod tests {
         let distances = Distances::of_hops(HOSTS, hops);
         let mut rng = generator(1);
         let values = square(HOSTS, |i, j| 0.01 * normal(&mut rng) + excess(i, j));
-        let fit = Fit::of(&values, &distances);
-        let view = View {
-            lengths: vec![0],
-            is_short: false,
-            is_long: true,
-            latency: 1.0,
-            tick: 0.0,
-            values,
-            fit,
-            pair_noise: 0.01,
-        };
+        let view = View::of_square(values, &distances, 0.01);
         slow(&view, &distances, BUDGET)
     }
 

@@ -396,7 +396,7 @@ pub fn gates(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
 mod tests {
     use super::{super::best, *};
     use crate::analysis::{
-        diagnose::places::{Least, fit::Fit},
+        diagnose::places::Least,
         drawn::{generator, normal, square},
     };
 
@@ -407,21 +407,8 @@ mod tests {
         let hosts = leaves * members;
         let mut rng = generator(1);
         let values = square(hosts, |i, j| 0.01 * normal(&mut rng) + fault(i / members, j / members));
-        let fit = Fit::of(&values, &Distances::flat(hosts));
         let sets = (0..leaves).map(|leaf| Set::of((leaf * members..(leaf + 1) * members).collect(), hosts)).collect();
-        (
-            View {
-                lengths: vec![0],
-                is_short: false,
-                is_long: true,
-                latency: 1.0,
-                tick: 0.0,
-                values,
-                fit,
-                pair_noise: 0.01,
-            },
-            sets,
-        )
+        (View::of_square(values, &Distances::flat(hosts), 0.01), sets)
     }
 
     #[test]

@@ -65,6 +65,13 @@ impl View {
         view
     }
 
+    /// For tests: one long length.
+    #[cfg(test)]
+    pub fn of_square(values: Square, distances: &Distances, pair_noise: f64) -> Self {
+        let fit = Fit::of(&values, distances);
+        Self { lengths: vec![0], is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, fit, pair_noise }
+    }
+
     fn find_noise(&mut self) {
         let rest = &self.fit.rest;
         let hosts = rest.side();
@@ -243,9 +250,7 @@ mod tests {
             let common = square(16, |_, _| shared * normal(&mut rng));
             let view = |_| {
                 let values = square(16, |i, j| common.at(i, j) + 0.01 * normal(&mut rng));
-                let fit = Fit::of(&values, &distances);
-                let lengths = vec![0];
-                View { lengths, is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, fit, pair_noise: 0.01 }
+                View::of_square(values, &distances, 0.01)
             };
             independent(&(0..8).map(view).collect::<Vec<_>>())
         };

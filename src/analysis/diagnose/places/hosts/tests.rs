@@ -8,7 +8,6 @@ use super::{
     *,
 };
 use crate::analysis::{
-    diagnose::places::fit::Fit,
     drawn::{generator, normal, square},
     square::Square,
 };
@@ -22,8 +21,8 @@ fn view(rng: &mut ChaCha8Rng, hosts: usize, (apart, noise): (f64, f64), [send, r
 }
 
 fn of(values: Square, noise: f64) -> View {
-    let fit = Fit::of(&values, &Distances::flat(values.side()));
-    View { lengths: vec![0], is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, fit, pair_noise: noise }
+    let distances = Distances::flat(values.side());
+    View::of_square(values, &distances, noise)
 }
 
 const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
