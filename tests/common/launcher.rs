@@ -103,7 +103,7 @@ enum Company {
     /// Those that share the machine, too.
     Sharing,
     /// None.
-    Nobody,
+    Alone,
 }
 
 impl Job {
@@ -114,7 +114,7 @@ impl Job {
 
     /// `ranks` processes of a program that need not be linked with any MPI.
     pub fn under(launcher: Launcher, program: impl AsRef<Path>, ranks: usize) -> Self {
-        let company = if launcher.yields() { Company::Sharing } else { Company::Nobody };
+        let company = if launcher.yields() { Company::Sharing } else { Company::Alone };
         Self { launcher: Some((launcher, ranks)), company, ..Self::alone(program) }
     }
 
@@ -127,7 +127,7 @@ impl Job {
             environment: vec![],
             directory: None,
             limit: DEFAULT_LIMIT,
-            company: Company::Nobody,
+            company: Company::Alone,
         }
     }
 
@@ -177,7 +177,7 @@ impl Job {
         let turn = match self.company {
             Company::Any => Turn::Any,
             Company::Sharing => Turn::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)),
-            Company::Nobody => Turn::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)),
+            Company::Alone => Turn::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)),
         };
         // Files rather than pipes: a rank that outlives its launcher would hold a pipe open, and the test with it.
         let [stdout, stderr] = [(), ()].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
