@@ -395,3 +395,27 @@ fn take(
     }
     suspects.extend(found);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::diagnose::Agreement;
+
+    #[test]
+    fn routes_that_are_parts_of_a_gate_are_dropped_and_others_stay() {
+        let suspect = |kind: Kind, hosts: &[usize], toward: &[usize], effect: f64| {
+            let place = Place { toward: toward.to_vec(), ..Place::of(kind, hosts.to_vec(), Direction::Send) };
+            let cells = Agreement { slow: 0, of: 0 };
+            Suspect { place, effect, log: -20.0, range: (0, 0), effects: Vec::new(), cells }
+        };
+        let gate = suspect(Kind::Gate, &[0, 1, 2, 3], &[4, 5, 6, 7], 0.7);
+        let part = suspect(Kind::Routes, &[0, 1], &[4, 5, 6, 7], 0.7);
+        let elsewhere = suspect(Kind::Routes, &[8, 9], &[4, 5, 6, 7], 0.7);
+        // Much slower than the gate makes it.
+        let slower = suspect(Kind::Routes, &[2, 3], &[4, 5], 1.6);
+        let mut suspects = vec![part, elsewhere.clone(), slower.clone(), gate.clone()];
+        drop_parts(12, &mut suspects);
+        let places: Vec<&Place> = suspects.iter().map(|suspect| &suspect.place).collect();
+        assert_eq!(places, [&elsewhere.place, &slower.place, &gate.place]);
+    }
+}

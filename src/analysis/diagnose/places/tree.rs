@@ -345,4 +345,21 @@ mod tests {
             assert_eq!(leaves(&times), vec![0; hosts], "{seed}");
         }
     }
+
+    #[test]
+    fn a_host_that_only_adds_something_is_no_leaf_by_itself() {
+        let mut rng = generator(7);
+        let own = |host: usize| if host == 3 { 0.015 } else { 0.0 };
+        let times = symmetric_times(&mut rng, own);
+        let split: Vec<usize> = (0..24).map(|host| if host == 3 { 3 } else { host / 8 }).collect();
+        let whole: Vec<usize> = (0..24).map(|host| host / 8).collect();
+        assert!(is_same_partition(&apart(&split, &times), &whole));
+        assert!(is_same_partition(&apart(&whole, &times), &whole));
+    }
+
+    /// Three leaves of eight hosts.
+    fn symmetric_times(rng: &mut rand_chacha::ChaCha8Rng, own: impl Fn(usize) -> f64) -> Square {
+        let far = |i: usize, j: usize| if i / 8 == j / 8 { 0.8 } else { 1.0 };
+        square(24, |i, j| far(i, j) + own(i) + own(j) + 0.002 * normal(rng))
+    }
 }
