@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{groups::Band, square::Square};
+use super::square::Square;
 
 /// The same numbers every time.
 pub fn generator(seed: u64) -> ChaCha8Rng {
@@ -34,12 +34,6 @@ pub fn symmetric(hosts: usize, mut value: impl FnMut(usize, usize) -> f64) -> Sq
         square.set(j, i, value);
     }
     square
-}
-
-/// Both directions of every pair, each with noise of its own.
-pub fn band(hosts: usize, noise: f64, rng: &mut ChaCha8Rng, value: impl Fn(usize, usize) -> f64) -> Band {
-    let mut direction = || symmetric(hosts, |i, j| value(i, j) + noise * normal(rng));
-    Band { first: direction(), second: direction(), noise }
 }
 
 /// The leaf of every host, of leaves of these sizes; the order of the hosts says nothing.

@@ -57,11 +57,6 @@ impl Square {
         self.values.par_chunks_mut(self.side.max(1))
     }
 
-    /// All rows, to be changed, so many together, `[row * side + column]`.
-    pub fn bands_mut(&mut self, rows: usize) -> impl IndexedParallelIterator<Item = &mut [f32]> {
-        self.values.par_chunks_mut((rows * self.side).max(1))
-    }
-
     /// One value.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         self.values[row * self.side + column].into()
@@ -70,13 +65,6 @@ impl Square {
     /// Sets one value.
     pub fn set(&mut self, row: usize, column: usize, value: f64) {
         self.values[row * self.side + column] = value as f32;
-    }
-
-    /// Makes it symmetric by what is above the diagonal.
-    pub fn mirror(&mut self) {
-        for (row, column) in (0..self.side).flat_map(|row| (0..row).map(move |column| (row, column))) {
-            self.values[row * self.side + column] = self.values[column * self.side + row];
-        }
     }
 
     /// Some rows and columns, by number, in this order.

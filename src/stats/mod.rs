@@ -6,11 +6,9 @@
 
 mod interval;
 mod robust;
-mod singles;
 
 pub use interval::MedianInterval;
 pub use robust::{median_of, scatter, scatter_about_zero};
-pub use singles::Singles;
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 

@@ -6,15 +6,11 @@
 
 use rayon::prelude::*;
 
-use super::{
-    logarithms,
-    middles::Columns,
-    split::{Halves, split},
-};
+use super::split::{Halves, split};
 use crate::{
     analysis::{square::Square, ticks::Unticked},
     record::{BoxError, Run, Statistic},
-    stats::{Singles, median},
+    stats::median,
     units::{Bytes, Hosts, Rank},
 };
 
@@ -51,6 +47,22 @@ impl Folded {
         let mut folded = Self { apart: run.apart(), ..Self::empty(hosts.names().to_vec()) };
         let part = |[values]: [&[f64]; 1]| Part::of(|pair| values[pair], hosts, &all(hosts), is_left_out);
         read_lengths(run, [statistic], part, |length, part| folded.push(length, part))?;
+        Ok(folded)
+    }
+
+    /// The medians of some lengths, by number, between ranks of the same place on their hosts, all of them. With several
+    /// rails these are on one rail, and as near to each other as their hosts are.
+    pub fn side_by_side(run: &dyn Run, lengths: &[usize]) -> Result<Self, BoxError> {
+        let hosts = &run.header().hosts;
+        let (ranks, run) = (run.ranks(), &Unticked::of(run)?);
+        let mut folded = Self { apart: run.apart(), ..Self::empty(hosts.names().to_vec()) };
+        let mut times = vec![f64::NAN; ranks * ranks];
+        for &length in lengths {
+            run.read_rows(Statistic::Median, length, 0..ranks, &mut times)?;
+            let is_one = |pair: usize| hosts.place_of(pair / ranks) == hosts.place_of(pair % ranks);
+            let time = |pair: usize| if is_one(pair) { times[pair] } else { f64::NAN };
+            folded.push(run.lengths()[length], Part::of(time, hosts, &all(hosts), &vec![false; ranks]));
+        }
         Ok(folded)
     }
 
@@ -228,9 +240,8 @@ fn fold(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is
     if !is_left_out.contains(&true) && (0..hosts.count()).all(|host| hosts.ranks_of(host) == [host]) {
         let mut square = Square::zero(chosen.len());
         square.rows_mut().with_min_len(ROWS).zip(chosen).enumerate().for_each(|(own, (row, source))| {
-            let values = chosen.iter().map(|destination| value(source * ranks + destination));
-            row.iter_mut().zip(values).for_each(|(cell, value)| *cell = value as f32);
-            logarithms::of_times(row);
+            let times = chosen.iter().map(|destination| value(source * ranks + destination));
+            row.iter_mut().zip(times).for_each(|(cell, time)| *cell = logarithm(time).unwrap_or(f64::NAN) as f32);
             row[own] = f32::NAN;
         });
         return square;
@@ -243,7 +254,7 @@ fn fold(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is
             cells.clear();
             for &from in hosts.ranks_of(source).iter().filter(is_there) {
                 let times = hosts.ranks_of(destination).iter().filter(is_there).map(|&to| value(from * ranks + to));
-                cells.extend(times.filter(|time| *time > 0.0 && time.is_finite()).map(f64::ln));
+                cells.extend(times.filter_map(logarithm));
             }
             *cell = if cells.len() == 1 { cells[0] as f32 } else { median(&mut cells) as f32 };
         }
@@ -251,17 +262,19 @@ fn fold(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is
     square
 }
 
+/// `ln(time)`; none of what is no time: zero, negative, infinite, NaN.
+fn logarithm(time: f64) -> Option<f64> {
+    (time > 0.0 && time.is_finite()).then(|| time.ln())
+}
+
 /// Rows that are worth a task of their own.
 const ROWS: usize = 32;
 
-/// The middle of all logarithms, of very many of some of them; NaN where there is none.
+/// The middle of all logarithms, of very many of some of them, in other columns of every row; NaN where there is none.
 fn middle(logarithms: &Square) -> f32 {
-    let columns = Columns::with(logarithms.values().len(), ENOUGH_FOR_LEVEL);
-    let mut some = Singles::default();
-    for row in 0..logarithms.side() {
-        some.and(columns.of(row, logarithms.row(row)).copied());
-    }
-    some.median()
+    let step = (logarithms.values().len() / ENOUGH_FOR_LEVEL).max(1);
+    let of_row = |row: usize| logarithms.row(row).iter().skip(row * 5 % step).step_by(step);
+    median(&mut (0..logarithms.side()).flat_map(of_row).copied().map(f64::from).collect::<Vec<_>>()) as f32
 }
 
 /// Values whose middle is that of all to a hundredth of their scatter.

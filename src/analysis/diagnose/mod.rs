@@ -19,23 +19,17 @@
 //! the noise seen in it; the sum is split evenly among what is judged separately. A least size applies as well, so that
 //! a finding is never just significant.
 
-mod bands;
 mod by_places;
 mod contrast;
 pub mod evidence;
 mod failed;
 mod findings;
 pub mod folded;
-mod logarithms;
-mod middles;
 pub(super) mod places;
-mod polish;
 mod rails;
 mod ranks;
-pub(super) mod sample;
 mod scatter;
 mod split;
-mod structure;
 pub mod stuck;
 
 pub use findings::{Agreement, AtLength, Finding, RetestVerdict, Waited};

@@ -16,46 +16,24 @@ pub(super) struct Halves {
     pub one_way: Vec<(usize, usize)>,
 }
 
-/// Side of the tiles in which a square is read both along and across its rows: two of them fit next to the processor.
-const TILE: usize = 32;
-
 /// Splits logarithms less their `middle`.
 pub(super) fn split(logarithms: &Square, middle: f32) -> Halves {
     let count = logarithms.side();
     let (mut mean, mut half) = (Square::zero(count), Square::zero(count));
-    let bands = mean.bands_mut(TILE).zip(half.bands_mut(TILE)).enumerate();
-    let one_way = bands.flat_map_iter(|(band, (mean, half))| {
+    let rows = mean.rows_mut().zip(half.rows_mut()).enumerate();
+    let one_way = rows.flat_map_iter(|(row, (mean, half))| {
         let mut one_way = Vec::new();
-        let rows = band * TILE..((band + 1) * TILE).min(count);
-        for columns in (0..count).step_by(TILE).map(|first| first..(first + TILE).min(count)) {
-            let mut back = [[f32::NAN; TILE]; TILE];
-            for column in columns.clone() {
-                let across = &logarithms.row(column)[rows.clone()];
-                across.iter().enumerate().for_each(|(row, value)| back[row][column - columns.start] = *value);
-            }
-            for (n, (row, back)) in rows.clone().zip(&back).enumerate() {
-                let there = &logarithms.row(row)[columns.clone()];
-                let place = n * count + columns.start..n * count + columns.end;
-                let values = mean[place.clone()].iter_mut().zip(&mut half[place]);
-                let mut is_one_way = false;
-                for ((mean, half), (there, back)) in values.zip(there.iter().zip(back)) {
-                    let (there, back) = (there - middle, back - middle);
-                    *half = (there - back) / 2.0;
-                    *mean = if there.is_nan() {
-                        back
-                    } else if back.is_nan() {
-                        there
-                    } else {
-                        (there + back) / 2.0
-                    };
-                    is_one_way |= !there.is_nan() & back.is_nan();
-                }
-                if is_one_way {
-                    let alone = columns
-                        .clone()
-                        .filter(|to| !there[to - columns.start].is_nan() && back[to - columns.start].is_nan());
-                    one_way.extend(alone.map(|to| (row, to)));
-                }
+        let values = mean.iter_mut().zip(half).zip(logarithms.row(row)).enumerate();
+        for (column, ((mean, half), there)) in values {
+            let (there, back) = (there - middle, logarithms.row(column)[row] - middle);
+            *half = (there - back) / 2.0;
+            *mean = match (there.is_nan(), back.is_nan()) {
+                (true, _) => back,
+                (_, true) => there,
+                _ => (there + back) / 2.0,
+            };
+            if !there.is_nan() && back.is_nan() {
+                one_way.push((row, column));
             }
         }
         one_way
@@ -70,9 +48,8 @@ mod tests {
     use crate::analysis::drawn::square;
 
     #[test]
-    fn every_cell_of_every_tile_meets_the_one_across_the_diagonal() {
-        // Neither a multiple of the tiles' side nor smaller than one.
-        for count in [1, 5, TILE, TILE + 1, 3 * TILE - 1] {
+    fn every_cell_meets_the_one_across_the_diagonal() {
+        for count in [1, 5, 33] {
             let logarithms = square(count, |i, j| (i * 1000 + j) as f64);
             let halves = split(&logarithms, 7.0);
             for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|(i, j)| i != j) {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::{
-        diagnose::{folded::Folded, sample},
+        diagnose::{folded::Folded, places},
         groups::members,
         square::Square,
     },
@@ -72,7 +72,14 @@ impl Inferred {
             return Ok(None);
         };
         let (mean, level) = (folded.mean.clone(), folded.level.clone());
-        let group = if hosts < LEAST_HOSTS { vec![0; hosts] } else { sample::infer(&folded).group };
+        let near = match run.ranks() > hosts {
+            true => &Folded::side_by_side(run, &places::shortest(&folded))?,
+            false => &folded,
+        };
+        let group = match hosts < LEAST_HOSTS {
+            true => vec![0; hosts],
+            false => places::distances(near, run.header().mode, None).leaf,
+        };
         let count = group.iter().max().map_or(0, |last| last + 1);
         let mut groups = members(&group, count);
         let mut unplaced = unplaced(&mean, &level, &groups);

@@ -7,17 +7,16 @@
 use rayon::prelude::*;
 
 use super::{
-    fit::Fit,
-    tree::{Pairs, apart, leaves, split},
+    Least,
+    fit::{Fit, USUAL},
+    leaves::ALL,
+    torus,
+    tree::{Pairs, apart, leaves, leaves_of_many, split},
     view::medians,
 };
 use crate::{
-    analysis::{
-        diagnose::{folded::Folded, sample, structure::Neighbourhoods},
-        groups::by_size,
-        square::Square,
-    },
-    stats::{median, quantile},
+    analysis::{diagnose::folded::Folded, groups::by_size, square::Square},
+    stats::{median, quantile, scatter_about_zero},
 };
 
 /// Least difference between two levels of a tree, a share of the time: more than what the cables of a room make of a
@@ -56,7 +55,7 @@ impl Distances {
     }
 
     /// Hosts on a torus, `[host * hosts + host]`: each has a place of its own.
-    pub(super) fn of_hops(hosts: usize, hops: Vec<u8>) -> Self {
+    pub fn of_hops(hosts: usize, hops: Vec<u8>) -> Self {
         Self::of(vec![0; hosts], Some(hops))
     }
 
@@ -131,7 +130,7 @@ impl Distances {
             return distances;
         }
         if hosts > MOST_HOSTS {
-            return Self::of(by_size(&sample::infer(short).group), None);
+            return Self::of(by_size(&leaves_of_many(values, MOST_HOSTS)), None);
         }
         let shortest = in_seconds(medians(short, &[vec![0]]));
         let mut tree = Self::of(apart(&leaves(values), &shortest), None);
@@ -139,12 +138,13 @@ impl Distances {
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
             return tree;
         }
-        let Neighbourhoods::Hops(hops) = sample::infer(short).neighbourhoods else { return tree };
-        let torus = Self::of_hops(hosts, hops);
         let pairs = Pairs::of(values);
-        let cost = |distances: &Self| pairs.cost(|i, j| distances.class(i, j), distances.classes).0;
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
-        if cost(&torus) + labels(hosts) < cost(&tree) + labels(tree.leaves()) { torus } else { tree }
+        let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
+        match torus::explain(&pairs, noise_of_pairs(values), of_tree - labels(hosts)) {
+            Some(hops) => Self::of_hops(hosts, hops),
+            None => tree,
+        }
     }
 
     /// Joins leaves to pods: two pods at least have two leaves at least.
@@ -176,35 +176,38 @@ impl Distances {
     /// Divides hosts by what even their fastest pairs take, at short and at long lengths, where many hosts are alike in
     /// it. Returns the slower ones and how many times as long these take, if there are kinds.
     pub fn find_kinds(&mut self, fits: &[&Fit]) -> Option<(Vec<usize>, f64)> {
-        let mut most: Option<(Vec<usize>, f64)> = None;
-        for fit in fits {
-            if let Some((is_slow, ratio)) = self.two_kinds(fit) {
-                let before = self.kinds();
-                let slower = (0..is_slow.len()).filter(|host| is_slow[*host]).collect();
-                let both: Vec<usize> =
-                    self.kind.iter().zip(is_slow).map(|(kind, slow)| kind + before * usize::from(slow)).collect();
-                let mut numbers = both.clone();
-                numbers.sort_unstable();
-                numbers.dedup();
-                self.kind = both.iter().map(|own| numbers.binary_search(own).unwrap_or(0)).collect();
-                if most.as_ref().is_none_or(|(_, known)| ratio > *known) {
-                    most = Some((slower, ratio));
-                }
-            }
+        let of_fit = |(number, fit): (usize, &&Fit)| {
+            // Where a kind stands together, what its pairs take may be usual for their distance. Long messages hardly take
+            // longer over a longer way.
+            let whole = |i: usize, j: usize| fit.base[self.class(i, j)] + fit.beyond_class(i, j);
+            let by_class = self.two_kinds(&|i, j| fit.beyond_class(i, j), fit.noise);
+            by_class.or_else(|| if number > 0 { self.two_kinds(&whole, fit.noise) } else { None })
+        };
+        let found: Vec<(Vec<bool>, f64)> = fits.iter().enumerate().filter_map(of_fit).collect();
+        for (is_slow, _) in &found {
+            let before = self.kinds();
+            let both: Vec<usize> =
+                self.kind.iter().zip(is_slow).map(|(kind, slow)| kind + before * usize::from(*slow)).collect();
+            let mut numbers = both.clone();
+            numbers.sort_unstable();
+            numbers.dedup();
+            self.kind = both.iter().map(|own| numbers.binary_search(own).unwrap_or(0)).collect();
         }
         self.count();
-        most
+        let (is_slow, ratio) = found.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(((0..is_slow.len()).filter(|host| is_slow[*host]).collect(), ratio))
     }
 
-    fn two_kinds(&self, fit: &Fit) -> Option<(Vec<bool>, f64)> {
+    /// `value(i, j)`: what a pair takes, which scatters by `noise`.
+    fn two_kinds(&self, value: &dyn Fn(usize, usize) -> f64, noise: f64) -> Option<(Vec<bool>, f64)> {
         let hosts = self.leaf.len();
         let of_pairs = |host: usize, share: f64| {
             let others = (0..hosts).filter(|other| *other != host);
-            let pairs = others.flat_map(|other| [fit.beyond_class(host, other), fit.beyond_class(other, host)]);
+            let pairs = others.flat_map(|other| [value(host, other), value(other, host)]);
             let mut values: Vec<f64> = pairs.filter(|value| !value.is_nan()).collect();
             if values.is_empty() { f64::NAN } else { quantile(&mut values, share) }
         };
-        let own: Vec<f64> = (0..hosts).map(|host| of_pairs(host, 0.25)).collect();
+        let own: Vec<f64> = (0..hosts).map(|host| of_pairs(host, USUAL)).collect();
         let mut sorted: Vec<f64> = own.iter().copied().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
@@ -221,6 +224,15 @@ impl Distances {
         if gap <= widest || ratio < LEAST_STEP {
             return None;
         }
+        // Most of a kind are alike: of n normal numbers the largest is about sqrt(2 ln n) deviations off.
+        let most = (2.0 * (count as f64).ln()).sqrt() * Least::OF_TIMES.alike.hypot(noise);
+        let are_alike = |values: &[f64]| {
+            let middle = values[values.len() / 2];
+            values.iter().filter(|value| (*value - middle).abs() <= most).count() as f64 > ALL * values.len() as f64
+        };
+        if !are_alike(low) || !are_alike(high) {
+            return None;
+        }
         let is_slow: Vec<bool> = own.iter().map(|value| *value >= high[0]).collect();
         // With a host of the other kind they take half of what they take more with their own. Of a leaf whose way out
         // is slow, the fastest pairs take nothing more; this is half way from there.
@@ -234,7 +246,7 @@ impl Distances {
         // Hosts of a kind are slow among each other too: else it is the way out of their leaves that is slow.
         let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);
         let near = pairs.filter(|(i, j)| is_slow[*i] && is_slow[*j] && self.leaf[*i] == self.leaf[*j]);
-        let inside = near.map(|(i, j)| fit.beyond_class(i, j)).filter(|value| !value.is_nan());
+        let inside = near.map(|(i, j)| value(i, j)).filter(|value| !value.is_nan());
         let inside = median(&mut inside.collect::<Vec<_>>());
         if inside < mean(low) + ratio / 2.0 {
             return None;
@@ -245,4 +257,14 @@ impl Distances {
         let is_whole = is_of_one && leaves.len() == self.members(leaves[0]).len();
         (!is_of_one || is_whole).then_some((is_slow, ratio.exp()))
     }
+}
+
+/// Standard deviation of the mean of both directions of a pair, from what these differ in besides what hosts send slower
+/// than they receive.
+fn noise_of_pairs(values: &Square) -> f64 {
+    let hosts = values.side();
+    let half = |i: usize, j: usize| (values.at(i, j) - values.at(j, i)) / 2.0;
+    let side: Vec<f64> = (0..hosts).map(|i| median(&mut (0..hosts).map(|j| half(i, j)).collect::<Vec<_>>())).collect();
+    let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
+    scatter_about_zero(&mut pairs.map(|(i, j)| half(i, j) - side[i] + side[j]).collect::<Vec<_>>())
 }

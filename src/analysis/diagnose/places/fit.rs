@@ -32,7 +32,7 @@ const ENOUGH: usize = 1 << 16;
 
 /// Of so many normal values in every one, the median absolute deviation knows as much as the standard deviation does
 /// (Rousseeuw and Croux 1993).
-const EFFICIENCY: f64 = 0.37;
+pub const EFFICIENCY: f64 = 0.37;
 
 /// A square taken apart.
 #[derive(Clone)]

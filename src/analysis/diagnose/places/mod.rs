@@ -46,6 +46,7 @@ mod links;
 mod mixture;
 mod place;
 mod spread;
+mod torus;
 mod tree;
 mod verdict;
 mod view;
@@ -139,12 +140,17 @@ pub struct Asked {
     pub least: Least,
 }
 
+/// The shortest messages of a run, by number: those that show where hosts are.
+pub fn shortest(folded: &Folded) -> Vec<usize> {
+    bands(&folded.level).into_iter().next().unwrap_or_default()
+}
+
 /// Who is near whom in a run, by its shortest messages. `known`: groups that somebody knows, `[host]`.
 pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distances {
     if mode.is_collective() || known.is_none() && folded.measured() < LEAST_MEASURED {
         return Distances::flat(folded.hosts());
     }
-    let shortest = bands(&folded.level).into_iter().next().unwrap_or_default();
+    let shortest = shortest(folded);
     Distances::find(&folded.of_lengths(&shortest), &medians(folded, &[shortest]), known)
 }
 

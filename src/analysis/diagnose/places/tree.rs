@@ -19,8 +19,10 @@ use crate::{
 /// Times that labels, levels and hosts' parts are found by turns.
 const TURNS: usize = 3;
 
-/// Steps from no knowledge of what hosts add: each goes three quarters of the way.
-const STEPS: usize = 12;
+/// Turns with means where nothing is known of what hosts add. Where every pair is known, a mean is right at once but for
+/// one over the number of hosts, whatever kinds of hosts there are; medians, which slow pairs cannot move, take very many
+/// turns from one kind to the other.
+const MEANS: usize = 3;
 
 /// Others from which two hosts are compared. The mean of n absolute differences of normal numbers errs by
 /// `sqrt((pi / 2 - 1) / n)` of itself: 8 % for 100. Two hosts of different leaves differ by the step toward both
@@ -31,8 +33,9 @@ const MOST_OTHERS: usize = 100;
 
 /// Times of pairs, both directions together; those that are known.
 pub struct Pairs {
-    hosts: usize,
-    known: Vec<(usize, usize, f64)>,
+    pub hosts: usize,
+    /// Two hosts and their time.
+    pub known: Vec<(usize, usize, f64)>,
     /// Mean misfit, where it need not be found from the same pairs; then hosts add nothing.
     noise: Option<f64>,
 }
@@ -50,6 +53,52 @@ struct Fitted {
 /// The leaf of every host, `[host]`, the largest first; all the same where that describes the times as well.
 pub fn leaves(times: &Square) -> Vec<usize> {
     split(times, None)
+}
+
+/// The same of very many hosts: of `most`, from all over the run, the leaves are found, and every other host joins the one
+/// that it is nearest to. Those that are near none are of leaves that nobody was chosen of: these are looked for among
+/// them.
+pub fn leaves_of_many(times: &Square, most: usize) -> Vec<usize> {
+    let hosts = times.side();
+    if hosts < 4 {
+        return (0..hosts).collect();
+    }
+    if hosts <= most {
+        return leaves(times);
+    }
+    // Neighbours are often of one leaf: one host of each few, at a place that follows no rule.
+    let first = |number: usize| number * hosts / most;
+    let chosen: Vec<usize> = (0..most)
+        .map(|number| first(number) + (number.wrapping_mul(0x9e37_79b9) >> 8) % (first(number + 1) - first(number)))
+        .collect();
+    let label = leaves(&times.of(&chosen));
+    let known = Pairs::of(&times.of(&chosen));
+    let count = label.iter().max().map_or(0, |last| last + 1);
+    let (_, level, own) = known.cost(|i, j| usize::from(label[i] != label[j]), 2);
+    // What a host takes to every leaf; what it adds itself is in all of them.
+    let nearest = |host: usize| {
+        let mut of_leaf = vec![Vec::new(); count];
+        for (place, other) in chosen.iter().enumerate().filter(|(_, other)| **other != host) {
+            of_leaf[label[place]].push((times.at(host, *other) + times.at(*other, host)) / 2.0 - own[place]);
+        }
+        let middles: Vec<f64> = of_leaf
+            .iter_mut()
+            .map(|times| {
+                times.retain(|time| !time.is_nan());
+                median(times)
+            })
+            .collect();
+        let known = (0..count).filter(|leaf| !middles[*leaf].is_nan());
+        let best = known.min_by(|a, b| middles[*a].total_cmp(&middles[*b]))?;
+        let usual = median(&mut middles.iter().copied().filter(|time| !time.is_nan()).collect::<Vec<_>>());
+        (count == 1 || usual - middles[best] > (level[1] - level[0]) / 2.0).then_some(best)
+    };
+    let mut found: Vec<Option<usize>> = (0..hosts).into_par_iter().map(nearest).collect();
+    chosen.iter().zip(&label).for_each(|(host, own)| found[*host] = Some(*own));
+    let others: Vec<usize> = (0..hosts).filter(|host| found[*host].is_none()).collect();
+    let of_others = leaves_of_many(&times.of(&others), most);
+    others.iter().zip(of_others).for_each(|(host, own)| found[*host] = Some(count + own));
+    found.into_iter().map(|own| own.unwrap_or(0)).collect()
 }
 
 /// Joins leaves again that are not apart in the shortest messages: a switch takes its time of every message, and what
@@ -135,7 +184,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
 fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
     let pairs = Pairs { noise, ..Pairs::of(times) };
     let hosts = pairs.hosts;
-    let mut best = pairs.fit(vec![0; hosts], (vec![0.0; hosts], STEPS));
+    let mut best = pairs.fit(vec![0; hosts], None);
     for _ in 0..TURNS {
         let mut square = Square::missing(hosts);
         for (i, j, time) in &pairs.known {
@@ -149,8 +198,8 @@ fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
         let labels = trees.iter().flat_map(|tree| counts.iter().map(move |count| (tree, *count))).collect::<Vec<_>>();
         // What hosts add as long as all are in one part may be that they are far from most others.
         let is_one = best.label.iter().all(|own| *own == 0);
-        let start = || if is_one { (vec![0.0; hosts], STEPS) } else { (best.own.clone(), TURNS) };
-        let fits = labels.into_par_iter().map(|(tree, count)| pairs.fit(cut(tree, hosts, count), start()));
+        let start = if is_one { None } else { Some(&best.own[..]) };
+        let fits = labels.into_par_iter().map(|(tree, count)| pairs.fit(cut(tree, hosts, count), start));
         let found = fits.min_by(|a, b| a.cost.total_cmp(&b.cost)).map(|found| pairs.settle(found));
         match found {
             Some(found) if found.cost < best.cost => best = found,
@@ -179,6 +228,11 @@ fn unlike(times: &Square, i: usize, j: usize) -> f64 {
     let mut differences: Vec<f64> = differences.filter(|difference| !difference.is_nan()).collect();
     let centre = median(&mut differences);
     differences.iter().map(|difference| (difference - centre).abs()).sum::<f64>() / differences.len() as f64
+}
+
+/// Arithmetic mean; 0 of nothing.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The part of every host once so many are left.
@@ -212,46 +266,65 @@ impl Pairs {
     /// How long a description of the times is by distance classes, `[class]`, of which there are so many, without that
     /// of the classes; and the level of each, and what every host adds.
     pub fn cost(&self, class: impl Fn(usize, usize) -> usize, classes: usize) -> (f64, Vec<f64>, Vec<f64>) {
-        let ((cost, _), level, own) = self.cost_from(class, classes, (vec![0.0; self.hosts], STEPS));
+        let ((cost, _), level, own) = self.cost_from(class, classes, None);
         (cost, level, own)
     }
 
-    /// The same and the mean misfit, where hosts' parts are nearly known: so many steps lead there.
-    fn cost_from(
+    /// The same and the mean misfit. `start`: what hosts add, where that is nearly known.
+    pub fn cost_from(
         &self,
         class: impl Fn(usize, usize) -> usize,
         classes: usize,
-        (mut own, steps): (Vec<f64>, usize),
+        start: Option<&[f64]>,
     ) -> ((f64, f64), Vec<f64>, Vec<f64>) {
         let mut level = vec![0.0; classes];
-        for _ in 0..steps {
+        let mut own = start.map_or_else(|| vec![0.0; self.hosts], <[f64]>::to_vec);
+        let means = if start.is_some() { 0 } else { MEANS };
+        for turn in 0..means + TURNS * if start.is_some() { 1 } else { 2 } {
             let mut rests = vec![Vec::new(); classes];
             for (i, j, time) in &self.known {
                 rests[class(*i, *j)].push(time - own[*i] - own[*j]);
             }
             level = rests.iter_mut().map(|rests| median(rests)).collect();
+            if self.noise.is_some() {
+                break;
+            }
             let mut of_host: Vec<Vec<f64>> = vec![Vec::new(); self.hosts];
             for (i, j, time) in &self.known {
                 let rest = time - level[class(*i, *j)];
                 of_host[*i].push(rest - own[*j]);
                 of_host[*j].push(rest - own[*i]);
             }
+            if turn < means {
+                own = of_host.iter().map(|rests| mean(rests)).collect();
+                let all = mean(&own);
+                own.iter_mut().for_each(|own| *own -= all);
+                continue;
+            }
             // Not the whole way: both ends of a pair move.
-            for (own, rests) in own.iter_mut().zip(&mut of_host) {
-                let middle = median(rests);
-                *own += if middle.is_nan() || self.noise.is_some() { 0.0 } else { (middle - *own) * 0.75 };
+            for (own, rests) in own.iter_mut().zip(&mut of_host).filter(|(_, rests)| !rests.is_empty()) {
+                *own += (median(rests) - *own) * 0.75;
             }
         }
-        let misfit = |(i, j, time): &(usize, usize, f64)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs();
+        let rest = |(i, j, time): &(usize, usize, f64)| time - level[class(*i, *j)] - own[*i] - own[*j];
+        let misfit = self.mean_misfit(rest);
+        ((self.cost_of(misfit), misfit), level, own)
+    }
+
+    /// Mean of what is left of pairs, either way.
+    pub fn mean_misfit(&self, rest: impl Fn(&(usize, usize, f64)) -> f64) -> f64 {
+        self.known.iter().map(|pair| rest(pair).abs()).sum::<f64>() / self.known.len() as f64
+    }
+
+    /// How long a description of pairs with this mean misfit is: of a double exponential distribution, whose width is
+    /// known, or is what describes the misfits best.
+    pub fn cost_of(&self, misfit: f64) -> f64 {
         let count = self.known.len() as f64;
-        let sum = self.known.iter().map(misfit).sum::<f64>();
-        // Of a double exponential distribution: its width is known, or is what describes the misfits best.
-        let cost = match self.noise {
-            Some(noise) => sum / noise,
+        match self.noise {
+            Some(noise) => count * misfit / noise,
             // What hosts add was found from the same pairs.
-            None => (count - self.hosts as f64).max(1.0) * (sum / count).max(1e-9).ln(),
-        };
-        ((cost, sum / count), level, own)
+            None => (count - self.hosts as f64).max(1.0) * misfit.max(1e-9).ln(),
+        }
     }
 
     /// Mean misfit of pairs between parts, and what every host adds. Every way between two parts has a level of its
@@ -268,7 +341,7 @@ impl Pairs {
         ((misfits.iter().sum::<f64>() / free).max(1e-9), own)
     }
 
-    fn fit(&self, label: Vec<usize>, start: (Vec<f64>, usize)) -> Fitted {
+    fn fit(&self, label: Vec<usize>, start: Option<&[f64]>) -> Fitted {
         let parts = label.iter().max().map_or(1, |last| last + 1) as f64;
         let ((cost, misfit), level, own) = self.cost_from(|i, j| usize::from(label[i] != label[j]), 2, start);
         // Between parts it takes longer, and by more than single pairs differ: else these are no leaves.
@@ -296,7 +369,7 @@ impl Pairs {
                 let known = (0..parts).filter(|part| count[host * parts + part] > 0.0);
                 known.min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(found.label[host])
             };
-            let moved = self.fit(by_size(&(0..hosts).map(nearest).collect::<Vec<_>>()), (found.own.clone(), TURNS));
+            let moved = self.fit(by_size(&(0..hosts).map(nearest).collect::<Vec<_>>()), Some(&found.own));
             if moved.cost >= found.cost {
                 break;
             }
@@ -333,6 +406,18 @@ mod tests {
             });
             assert!(is_same_partition(&leaves(&times), &leaf), "{sizes:?}: {:?} {leaf:?}", leaves(&times));
         }
+    }
+
+    #[test]
+    fn leaves_of_very_many_hosts_are_found_from_some() {
+        let mut rng = generator(8);
+        let leaf = drawn::leaves(&[40, 130, 60, 63, 10], &mut rng);
+        let slow = |host: usize| if host % 50 == 7 { 0.3 } else { 0.0 };
+        let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.12 };
+        let times = square(303, |i, j| 1.0 + slow(i) + slow(j) + far(i, j) + 0.01 * normal(&mut rng));
+        assert!(is_same_partition(&leaves_of_many(&times, 100), &leaf));
+        let one = square(303, |i, j| 1.0 + slow(i) + slow(j) + 0.01 * normal(&mut rng));
+        assert_eq!(leaves_of_many(&one, 100), [0; 303]);
     }
 
     #[test]
