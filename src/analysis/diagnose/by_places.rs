@@ -4,11 +4,12 @@
 //! what re-tests say, what is a remark only.
 
 use rayon::prelude::*;
+use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
     Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, MOST_NOISE, Remark, RetestVerdict, Symptom,
     failed,
-    findings::{fades, symptom},
+    findings::symptom_of,
     folded::Folded,
     places::{self, Asked, Burst, Least, Scatterer, Suspect, Verdict},
     rails, ranks, scatter,
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     analysis::groups,
     plan::{Mode, Schedule},
-    record::{BoxError, Run, Statistic},
+    record::{BoxError, Run},
     stats::median,
     units::{Hosts, hostlist},
 };
@@ -45,23 +46,19 @@ pub(super) fn judge_run(
     }
     let schedule = run.header().schedule();
     let asked = Asked { mode, confidence, least: Least::OF_TIMES };
-    // Where hosts are is seen from all their ranks: two that have one left each are nearer if these are on one rail.
-    let everybody = vec![false; run.ranks()];
-    let mut whole = match is_left_out.contains(&true) {
-        true => Some(Folded::read(run, Statistic::Median, &everybody)?),
+    // Where hosts are is seen from all their ranks.
+    let near = match run.ranks() > hosts {
+        true => Some(Folded::side_by_side(run, &places::shortest(&folded))?),
         false => None,
     };
-    let judge = |folded: &Folded, whole: &Option<Folded>| {
-        places::judge(folded, places::distances(whole.as_ref().unwrap_or(folded), mode, known), asked)
-    };
-    let mut verdict = judge(&folded, &whole);
+    let judge =
+        |folded: &Folded| places::judge(folded, places::distances(near.as_ref().unwrap_or(folded), mode, known), asked);
+    let mut verdict = judge(&folded);
     let is_of_rail = rails::judge(run, &verdict.distances.leaf, confidence, diagnosis)?;
     if is_of_rail.contains(&true) {
         is_left_out.iter_mut().zip(is_of_rail).for_each(|(is_out, is_of_rail)| *is_out |= is_of_rail);
-        let (left, scatter_left) = scatter::read_with_times(run, &is_left_out)?;
-        whole.get_or_insert(std::mem::replace(&mut folded, left));
-        scatter = scatter_left;
-        verdict = judge(&folded, &whole);
+        (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
+        verdict = judge(&folded);
     }
     // Where the run says when every pair was measured.
     let rounds: Option<Vec<_>> = folded.lengths.iter().map(|length| run.header().rounds(*length)).collect();
@@ -69,13 +66,13 @@ pub(super) fn judge_run(
     let mut busy = Vec::new();
     while let Some(found) = places::busy(&folded, &verdict, &rounds, asked) {
         found.leave_out(&mut folded);
-        verdict = judge(&folded, &whole);
+        verdict = judge(&folded);
         busy.push(found);
     }
     let bursts = places::bursts(&folded, &verdict, &rounds, asked);
     if !bursts.is_empty() {
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
-        verdict = judge(&folded, &whole);
+        verdict = judge(&folded);
     }
     let times = if is_contrasted { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
@@ -89,18 +86,22 @@ pub(super) fn judge_run(
             let share = suspect.cells.slow as f64 / suspect.cells.of as f64;
             Finding { share_of_time: Some(share), ..finding(mode, &times, suspect) }
         }));
-        let found = of_places(run, &is_left_out, &times, &verdict)?;
-        let mut again = Vec::new();
+        let is_of_rank = |finding: &mut Finding| finding.rank.is_some() && finding.modes == [mode];
+        let of_ranks = diagnosis.findings.extract_if(.., is_of_rank).collect();
+        let found = tested(run, &is_left_out, &times, &verdict, of_ranks)?;
+        let mut met = Vec::new();
         for finding in found {
             match fate(&finding, schedule) {
                 Fate::Finding => diagnosis.findings.push(finding),
-                Fate::Load => diagnosis.remarks.push(Remark::Load(finding)),
-                Fate::Again => again.push(finding),
+                Fate::Met => met.push(finding),
                 Fate::Gone => {}
             }
         }
-        if !again.is_empty() {
-            diagnosis.remarks.push(Remark::Again(again));
+        join_links(&times.names, &verdict.distances.leaf, &mut met);
+        let is_load = |finding: &mut Finding| finding.retest == Some(RetestVerdict::Contention);
+        diagnosis.remarks.extend(met.extract_if(.., is_load).map(Remark::Load));
+        if !met.is_empty() {
+            diagnosis.remarks.push(Remark::Again(met));
         }
         diagnosis.remarks.extend(busy.iter().map(|busy| Remark::Busy {
             mode,
@@ -153,16 +154,18 @@ fn halves(folded: &Folded, verdict: &Verdict, mode: Mode) -> Option<Remark> {
     })
 }
 
-/// The findings about a run's times; what ranks show for which `is_left_out` is none of their hosts'.
-fn of_places(
+/// The places of a run, and ranks that were found before, with what re-tests say of them.
+fn tested(
     run: &dyn Run,
     is_left_out: &[bool],
     folded: &Folded,
     verdict: &Verdict,
+    of_ranks: Vec<Finding>,
 ) -> Result<Vec<Finding>, BoxError> {
-    let found = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
-    let retests = retests(run, is_left_out, folded, verdict)?.into_iter();
-    Ok(found.zip(retests).map(|(finding, retest)| Finding { retest, ..finding }).collect())
+    let of_places = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
+    let found: Vec<Finding> = of_places.chain(of_ranks).collect();
+    let retests = retests(run, is_left_out, folded, verdict, &found)?.into_iter();
+    Ok(found.into_iter().zip(retests).map(|(finding, retest)| Finding { retest, ..finding }).collect())
 }
 
 /// What one suspect comes to. `folded`: the times that sizes in seconds refer to.
@@ -179,7 +182,7 @@ pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding
         hosts,
         rank: None,
         direction: suspect.place.direction,
-        symptom: if fades(&curve, first, last) { Symptom::Latency } else { symptom(meant) },
+        symptom: symptom_of(&curve, suspect.range),
         modes: vec![mode],
         lengths: (folded.lengths[first], folded.lengths[last]),
         ratio: suspect.effect.exp(),
@@ -200,13 +203,15 @@ fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
 }
 
-/// What the re-tests of the pairs that cross each place say; `None` where there are none. Pairs that cross no other
-/// place say most; where there are none of these, those that cross none which these have confirmed.
+/// What the re-tests of the pairs that cross each place say, `[finding]`; `None` where there are none. Pairs that cross no
+/// other place say most; where there are none of these, those that cross none which these have confirmed. `found`: of
+/// places in their order, then of ranks.
 fn retests(
     run: &dyn Run,
     is_left_out: &[bool],
     folded: &Folded,
     places: &Verdict,
+    found: &[Finding],
 ) -> Result<Vec<Option<RetestVerdict>>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> =
@@ -219,21 +224,31 @@ fn retests(
         let mut usual_alone = vec![Vec::new(); places.distances.classes];
         let mut of_length = Vec::new();
         for retest in run.retests(length)? {
-            let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
+            let (source, destination) = (retest.source, retest.destination);
+            let (from, to) = (hosts.host_of(source), hosts.host_of(destination));
+            let is_out = is_left_out[source] || is_left_out[destination];
             let is_on = |number: &usize| {
-                let Suspect { place, range: (first, last), .. } = &places.suspects[*number];
+                let finding = &found[*number];
                 // Of the ways between two sets, some are longer than others, as short messages show.
-                let is_far = place.kind == Kind::Gate && level < places::LONG * folded.level[0];
-                (first..=last).contains(&&length) && crossing[*number][from * hosts.count() + to] && !is_far
+                let is_far = finding.kind == Kind::Gate && level < places::LONG * folded.level[0];
+                let is_crossing = match (finding.rank, finding.direction) {
+                    (None, _) => !is_out && crossing[*number][from * hosts.count() + to],
+                    (Some(rank), Direction::Send) => rank == source && !is_left_out[destination],
+                    (Some(rank), Direction::Receive) => rank == destination && !is_left_out[source],
+                    (Some(rank), Direction::Both) => {
+                        rank == source && !is_left_out[destination] || rank == destination && !is_left_out[source]
+                    }
+                };
+                finding.curve[length].is_meant && is_crossing && !is_far
             };
-            let on: Vec<usize> = (0..crossing.len()).filter(is_on).collect();
-            if from == to || is_left_out[retest.source] || is_left_out[retest.destination] {
+            let on: Vec<usize> = (0..found.len()).filter(is_on).collect();
+            if from == to {
                 continue;
             }
-            if on.is_empty() {
-                usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
-            } else {
+            if !on.is_empty() {
                 of_length.push((retest, on));
+            } else if !is_out {
+                usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
             }
         }
         let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|of_class| median(of_class)).collect();
@@ -248,9 +263,9 @@ fn retests(
     }
     let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
         let own: Vec<&Again> = pairs.iter().filter(|pair| pair.on.contains(&number) && is_of(pair)).collect();
-        retest(&own, places, &places.suspects[number], is_isolated)
+        retest(&own, places.noise, &found[number], is_isolated)
     };
-    let mut verdicts: Vec<_> = (0..crossing.len()).map(|number| verdict(number, &|pair| pair.on.len() == 1)).collect();
+    let mut verdicts: Vec<_> = (0..found.len()).map(|number| verdict(number, &|pair| pair.on.len() == 1)).collect();
     let confirmed: Vec<bool> = verdicts.iter().map(|verdict| *verdict == Some(RetestVerdict::Confirmed)).collect();
     for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
         *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
@@ -258,7 +273,7 @@ fn retests(
     Ok(verdicts)
 }
 
-/// A pair that was measured again: at which length, by number, which places it crosses, and what it took, `ln(time /
+/// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
 /// usual)`.
 struct Again {
     length: usize,
@@ -267,26 +282,27 @@ struct Again {
     alone: f64,
 }
 
-fn retest(pairs: &[&Again], places: &Verdict, suspect: &Suspect, is_isolated: bool) -> Option<RetestVerdict> {
+/// `noise`: of a pair.
+fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) -> Option<RetestVerdict> {
     // Latency is a smaller part of longer messages: at every length the size is compared with that of the place there.
-    let there = |pair: &&&Again| suspect.effects[pair.length] / suspect.effect;
+    let there = |pair: &&&Again| finding.curve[pair.length].ratio.ln() / finding.ratio.ln();
     let meant = || pairs.iter().filter(|pair| there(pair) >= 0.5);
     let mut alone: Vec<f64> = meant().map(|pair| pair.alone / there(&pair)).collect();
     let mut second: Vec<f64> = meant().map(|pair| pair.second / there(&pair)).collect();
     // Where pairs are measured one after another, both are measured alone. A single pair that was not slow every time
     // may have met a busy moment.
-    match suspect.place.kind {
+    match finding.kind {
         Kind::Link if is_isolated => {
             alone.iter_mut().zip(&second).for_each(|(alone, second)| *alone = alone.min(*second))
         }
         _ if is_isolated => alone.append(&mut second),
         _ => {}
     }
-    let half = suspect.effect / 2.0;
+    let half = finding.ratio.ln() / 2.0;
     // Messages that share a way slow each other down: alone it is faster, even where it is at fault. The median errs by
     // 1.25 standard deviations over the root of the number; by 2.33 times that in one of a hundred cases.
-    let error = 2.33 * 1.25 * places.noise / (alone.len() as f64).sqrt();
-    let least = if is_shared(suspect.place.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
+    let error = 2.33 * 1.25 * noise / (alone.len() as f64).sqrt();
+    let least = if is_shared(finding.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
     let (second, alone) = (median(&mut second), median(&mut alone));
     match (alone.is_nan(), alone > least, second > half) {
         (true, ..) => None,
@@ -322,74 +338,80 @@ fn joined(findings: &[Finding]) -> Option<Finding> {
         slow: findings.iter().map(|finding| finding.cells.slow).sum(),
         of: findings.iter().map(|finding| finding.cells.of).sum(),
     };
-    Some(Finding { rank: None, ratio: median(&mut ratios), cells, ..most.clone() })
+    let retest = findings.iter().find_map(|finding| finding.retest);
+    Some(Finding { rank: None, ratio: median(&mut ratios), cells, retest, ..most.clone() })
 }
 
 /// Puts the findings about links that have an end in common together: that is a host which is slow with some others, or,
-/// where these ends are of one leaf and the others are not, some of that leaf's routes. `names` and `leaf`: `[host]`.
+/// where these ends are of one leaf and the others are not, some of that leaf's routes; what is the least likely to come
+/// of links that are anywhere first. `names` and `leaf`: `[host]`.
 fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
+    let hosts = names.len();
+    let pairs = (hosts * hosts.saturating_sub(1) / 2) as f64;
+    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+    let of_leaf = |own: usize| (0..hosts).filter(|host| leaf[*host] == own).collect::<Vec<_>>();
+    let mut places: Vec<(Kind, Vec<usize>)> = (0..hosts).map(|host| (Kind::Node, vec![host])).collect();
+    places.extend((0..leaves).map(|own| (Kind::Routes, of_leaf(own))).filter(|(_, members)| members.len() < hosts));
     let number = |name: &String| names.iter().position(|own| own == name);
     // Which way a link goes that has one end among some hosts, and its ends: that one, and the other.
-    let way = |finding: &Finding, is_own: &dyn Fn(usize) -> bool| -> Option<(Direction, usize, usize)> {
+    let way = |finding: &Finding, members: &[usize]| -> Option<(Direction, usize, usize)> {
         let [source, destination] = &finding.hosts[..] else { return None };
         let (from, to) = (number(source)?, number(destination)?);
-        match (finding.kind == Kind::Link, is_own(from), is_own(to)) {
+        match (finding.kind == Kind::Link, members.contains(&from), members.contains(&to)) {
             (true, true, false) => Some((finding.direction, from, to)),
             (true, false, true) => Some((finding.direction.reversed(), to, from)),
             _ => None,
         }
     };
-    let hosts = names.len();
-    let pairs = (hosts * hosts.saturating_sub(1) / 2) as f64;
-    let mut join = |kind: Kind, members: Vec<usize>| {
-        let is_own = |host: usize| members.contains(&host);
-        let ways: Vec<_> = findings.iter().filter_map(|finding| way(finding, &is_own)).collect();
-        // Links that have nothing in common would be anywhere.
-        let all = members.len() * (hosts - members.len());
-        let is_chance = (all as f64 / pairs).powi(ways.len() as i32 - 1) >= COINCIDENCE;
-        let is_of_one = |end: &dyn Fn(usize) -> usize, ends: &mut dyn Iterator<Item = usize>| {
-            let mut ends = ends.map(end);
-            ends.next().is_none_or(|first| ends.all(|other| other == first))
-        };
+    let is_one = |ends: Vec<usize>| ends.iter().all(|end| *end == ends[0]);
+    // How likely so many are there by chance, where one is.
+    let chance = |(kind, members): &(Kind, Vec<usize>), findings: &[Finding]| {
+        let ways: Vec<_> = findings.iter().filter_map(|finding| way(finding, members)).collect();
         // All those of one leaf toward a host: these are routes of the leaf.
         let is_of_others = match kind {
             Kind::Node => {
-                is_of_one(&|host| leaf[host], &mut ways.iter().map(|way| way.2).chain([members[0]]))
-                    || !is_of_one(&|host| leaf[host], &mut ways.iter().map(|way| way.2))
+                is_one(ways.iter().map(|way| leaf[way.2]).chain([leaf[members[0]]]).collect())
+                    || !is_one(ways.iter().map(|way| leaf[way.2]).collect())
             }
-            _ => !is_of_one(&|host| host, &mut ways.iter().map(|way| way.1)),
+            _ => !is_one(ways.iter().map(|way| way.1).collect()),
         };
-        if ways.len() < 2 || is_chance || !is_of_others {
-            return;
+        if ways.len() < 2 || !is_of_others {
+            return 1.0;
         }
-        let links: Vec<Finding> = findings.extract_if(.., |finding| way(finding, &is_own).is_some()).collect();
-        let is_one_way = is_of_one(&|direction| direction, &mut ways.iter().map(|way| way.0 as usize));
-        let direction = if is_one_way { ways[0].0 } else { Direction::Both };
-        let mut hosts: Vec<String> = members.iter().map(|host| names[*host].clone()).collect();
-        hosts.sort_unstable();
+        let all = findings.iter().filter(|finding| finding.kind == Kind::Link).count() as u64;
+        let share = (members.len() * (hosts - members.len())) as f64 / pairs;
+        Binomial::new(share.min(1.0), all - 1).map_or(1.0, |links| links.sf(ways.len() as u64 - 2))
+    };
+    loop {
+        let likely = places.iter().map(|place| (chance(place, findings), place));
+        let Some((_, (kind, members))) =
+            likely.filter(|(chance, _)| *chance < COINCIDENCE).min_by(|a, b| a.0.total_cmp(&b.0))
+        else {
+            break;
+        };
+        let links: Vec<Finding> = findings.extract_if(.., |finding| way(finding, members).is_some()).collect();
+        let mut ways = links.iter().filter_map(|link| way(link, members)).map(|way| way.0);
+        let direction = ways.next().filter(|first| ways.all(|way| way == *first)).unwrap_or(Direction::Both);
+        let mut hosts_of: Vec<String> = members.iter().map(|host| names[*host].clone()).collect();
+        hosts_of.sort_unstable();
         // Some of its routes may be known already, those the other way for example.
         let known =
-            findings.iter_mut().find(|found| found.kind == kind && found.share.is_some() && found.hosts == hosts);
+            findings.iter_mut().find(|found| found.kind == *kind && found.share.is_some() && found.hosts == hosts_of);
         if let Some(known) = known {
             known.direction = if known.direction == direction { direction } else { Direction::Both };
-            return;
+            continue;
         }
-        let share = Some(ways.len() as f64 / all as f64);
-        findings.extend(joined(&links).map(|one| Finding { kind, hosts, direction, share, ..one }));
-    };
-    (0..hosts).for_each(|host| join(Kind::Node, vec![host]));
-    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
-    (0..leaves).for_each(|own| join(Kind::Routes, (0..hosts).filter(|host| leaf[*host] == own).collect()));
+        let share = Some(links.len() as f64 / (members.len() * (hosts - members.len())) as f64);
+        findings.extend(joined(&links).map(|one| Finding { kind: *kind, hosts: hosts_of, direction, share, ..one }));
+    }
 }
 
 /// What becomes of something slow.
 enum Fate {
     /// It is a finding.
     Finding,
-    /// Slow only while others communicate: a remark.
-    Load,
-    /// It has to be measured again before it is a finding: a remark.
-    Again,
+    /// It may have met others on its way: a remark.
+    Met,
     /// It was slow once.
     Gone,
 }
@@ -398,16 +420,19 @@ enum Fate {
 /// host show and what many share, may have met others on their way.
 fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     let is_met = finding.share.is_some() || is_shared(finding.kind);
-    let may_be_load = finding.kind == Kind::Link || is_met && schedule == Schedule::Disjoint;
+    // A rank is compared with those next to it by the median pair, and half of its pairs may take a busier way. Short
+    // messages are in nobody's way.
+    let is_rank = finding.kind == Kind::Rank && finding.symptom == Symptom::Bandwidth;
+    let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
     // Whatever crosses a slow way is slow; among others only what meets them.
     let is_way = matches!(finding.kind, Kind::Group | Kind::Routes);
     let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
     match (finding.retest, may_be_load) {
-        (Some(RetestVerdict::Contention), _) => Fate::Load,
+        (Some(RetestVerdict::Contention), _) => Fate::Met,
         (Some(RetestVerdict::Confirmed), _) | (_, false) if are_too_few => Fate::Gone,
         (Some(RetestVerdict::Confirmed), _) | (_, false) => Fate::Finding,
         (Some(RetestVerdict::Transient), true) => Fate::Gone,
-        (None, true) => Fate::Again,
+        (None, true) => Fate::Met,
     }
 }
 

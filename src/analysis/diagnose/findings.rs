@@ -126,9 +126,14 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
     if grows { Symptom::Bandwidth } else { Symptom::Latency }
 }
 
+/// The same of a range of a whole curve, whose longer lengths speak of it too.
+pub(super) fn symptom_of(curve: &[AtLength], (first, last): (usize, usize)) -> Symptom {
+    if fades(curve, first, last) { Symptom::Latency } else { symptom(&curve[first..=last]) }
+}
+
 /// Whether the ratio fades away as messages grow longer, up to the longest that was measured, as no lack of bandwidth
 /// does: a latency that long messages pay several times, because they ask first, grows with the length as well.
-pub(super) fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
+fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
     let effect = |at: &AtLength| at.ratio.ln();
     let longest = curve.last().map_or(f64::NAN, effect);
     first < last && curve[first].length <= SHORT && longest < FADED * effect(&curve[first])

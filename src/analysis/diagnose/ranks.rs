@@ -69,7 +69,7 @@ pub(super) fn finding(
         hosts: Vec::new(),
         rank: None,
         direction: evidence.direction,
-        symptom: findings::symptom(meant),
+        symptom: findings::symptom_of(&curve, (first, last)),
         modes: vec![run.header().mode],
         lengths: (run.lengths()[first], run.lengths()[last]),
         ratio: evidence.effect.exp(),

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     analysis::{
         diagnose::{Diagnosis, Options, diagnose},
-        drawn::{generator, normal, torus},
+        drawn::{generator, is_same_partition, normal, torus},
     },
     plan::{Config, Plan, Sweep},
     record::{Cell, Header, MemoryRun, Provenance, Retest, Sink, State, Statistic},
@@ -276,6 +276,43 @@ fn late_hosts_are_named_and_kinds_of_hosts_are_a_remark() {
     assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
     let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
     assert_eq!(hosts.len(), 12);
+}
+
+#[test]
+fn a_kind_of_hosts_that_is_on_most_ways_between_leaves_is_a_remark() {
+    // Two leaves less three hosts have cards of half the speed: a message that leaves its leaf mostly meets one.
+    let diagnosis = diagnosed(24, |_| 0.0, |from, to| if from < 13 || to < 13 { 2.0 } else { 1.0 });
+    assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
+    let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    assert_eq!(hosts.len(), 13);
+}
+
+#[test]
+fn leaves_of_a_network_of_rails_are_seen_on_each_of_them() {
+    // From rail to rail a message takes the spine, whatever leaf its hosts are on.
+    let across = |_, from: usize, to: usize| {
+        let is_near = from / 4 / 8 == to / 4 / 8;
+        if is_near && from % 4 != to % 4 { 0.5e-6 } else { 0.0 }
+    };
+    let diagnosis = judged(&measured_by_ranks((24, 4, Schedule::Isolated), across, |_, _| 1.0));
+    assert_eq!(found(&diagnosis), Vec::<String>::new());
+    let leaves: Vec<usize> = (0..24).map(|host| host / 8).collect();
+    assert!(is_same_partition(&diagnosis.group, &leaves), "{:?}", diagnosis.group);
+}
+
+#[test]
+fn a_rank_with_little_bandwidth_among_others_is_measured_again_and_a_late_one_need_not_be() {
+    let is_of = |rank: usize, from: usize, to: usize| from == rank || to == rank;
+    let slower = |from: usize, to: usize| if is_of(5, from, to) { 1.5 } else { 1.0 };
+    let judge = |schedule| judged(&measured_by_ranks((12, 2, schedule), |_, _, _| 0.0, slower));
+    assert_eq!(found(&judge(Schedule::Isolated)), ["rank n02 both bandwidth"]);
+    let among = judge(Schedule::Disjoint);
+    assert_eq!((found(&among), among.verdict()), (Vec::new(), "healthy"));
+    let [Remark::Again(again), ..] = &among.remarks[..] else { panic!("{:?}", among.remarks) };
+    assert_eq!(again.iter().map(|finding| finding.rank).collect::<Vec<_>>(), [Some(5)]);
+    let late = |_, from: usize, to: usize| if is_of(5, from, to) { 0.4e-6 } else { 0.0 };
+    let late = judged(&measured_by_ranks((12, 2, Schedule::Disjoint), late, |_, _| 1.0));
+    assert_eq!(found(&late), ["rank n02 both latency"]);
 }
 
 #[test]
