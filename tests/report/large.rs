@@ -1,12 +1,15 @@
 //! A run that is too large to be kept: its values are made when they are read.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
 use netmatrix::{
     plan::{Config, Mode, Noise},
     record::{BoxError, Header, Provenance, Run, Statistic},
     units::{Bytes, Hosts},
 };
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 
 /// Hosts with a rank each on leaf switches of 32 hosts. Medians scatter by 2 %, deviations by 7 %, as those of a
 /// hundred samples do, and the largest of each far more; one host receives slowly.
@@ -86,16 +89,15 @@ impl Run for Large {
     }
 }
 
-/// Nearly a normal deviate, always the same for a number: the sum of twelve parts of a mixed number.
+/// A normal deviate, always the same for a number: one of many that are drawn once, as there are very many numbers.
 fn normal(number: u64) -> f64 {
+    static DRAWN: LazyLock<Vec<f64>> = LazyLock::new(|| {
+        let rng = ChaCha8Rng::seed_from_u64(1);
+        StandardNormal.sample_iter(rng).take(1 << 16).collect()
+    });
     // The mixing of splitmix64.
-    let mix = |number: u64| {
-        let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let (a, b) = (mix(number), mix(!number));
-    let part = |k: u32| ((if k < 6 { a } else { b } >> (10 * (k % 6))) & 1023) as f64 / 1024.0;
-    (0..12).map(part).sum::<f64>() - 6.0 + 12.0 / 2048.0
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    DRAWN[(z >> 48) as usize]
 }
