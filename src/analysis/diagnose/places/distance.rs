@@ -11,7 +11,7 @@ use super::{
     fit::{Fit, USUAL},
     leaves::ALL,
     torus,
-    tree::{Pairs, apart, leaves, leaves_of_many, split},
+    tree::{Pairs, apart, leaves_of_many, split},
     view::medians,
 };
 use crate::{
@@ -31,8 +31,11 @@ const LEAST_KIND: f64 = 0.25;
 const LEAST_OF_TORI: usize = 12;
 const MOST_OF_TORI: usize = 256;
 
-/// Most hosts of which all pairs are joined.
+/// Most hosts of which pods are looked for, and hosts that are leaves by themselves only because of what they add.
 const MOST_HOSTS: usize = 1024;
+
+/// Hosts from which the leaves are found: the search takes as long as the cube of their number.
+const ENOUGH_HOSTS: usize = 256;
 
 /// Which pairs are alike as long as nothing is wrong.
 #[derive(Clone, Debug)]
@@ -43,6 +46,8 @@ pub struct Distances {
     pub pod: Vec<usize>,
     /// The kind of every host, `[host]`.
     pub kind: Vec<usize>,
+    /// Number of kinds.
+    kinds: usize,
     /// Number of classes.
     pub classes: usize,
     hops: Option<Vec<u8>>,
@@ -61,13 +66,14 @@ impl Distances {
 
     fn of(leaf: Vec<usize>, hops: Option<Vec<u8>>) -> Self {
         let (leaves, hosts) = (leaf.iter().max().map_or(0, |last| last + 1), leaf.len());
-        let mut distances = Self { leaf, pod: vec![0; leaves], kind: vec![0; hosts], classes: 0, hops };
+        let mut distances = Self { leaf, pod: vec![0; leaves], kind: vec![0; hosts], kinds: 1, classes: 0, hops };
         distances.count();
         distances
     }
 
     fn count(&mut self) {
-        let kinds = self.kinds();
+        let kinds = self.kind.iter().max().map_or(1, |last| last + 1);
+        self.kinds = kinds;
         let steps = self.hops.as_ref().map_or(3, |hops| hops.iter().max().map_or(1, |most| usize::from(*most) + 1));
         self.classes = steps * kinds * kinds;
     }
@@ -80,11 +86,6 @@ impl Distances {
     /// Whether hosts are on a torus.
     pub fn is_torus(&self) -> bool {
         self.hops.is_some()
-    }
-
-    /// Number of kinds of hosts.
-    pub fn kinds(&self) -> usize {
-        self.kind.iter().max().map_or(1, |last| last + 1)
     }
 
     /// Number of leaves.
@@ -106,7 +107,7 @@ impl Distances {
             None => 2,
         };
         let (low, high) = (self.kind[i].min(self.kind[j]), self.kind[i].max(self.kind[j]));
-        let kinds = self.kinds();
+        let kinds = self.kinds;
         (step * kinds + low) * kinds + high
     }
 
@@ -129,11 +130,12 @@ impl Distances {
             distances.find_pods(values);
             return distances;
         }
+        let leaf = leaves_of_many(values, ENOUGH_HOSTS);
         if hosts > MOST_HOSTS {
-            return Self::of(by_size(&leaves_of_many(values, MOST_HOSTS)), None);
+            return Self::of(by_size(&leaf), None);
         }
         let shortest = in_seconds(medians(short, &[vec![0]]));
-        let mut tree = Self::of(apart(&leaves(values), &shortest), None);
+        let mut tree = Self::of(apart(&leaf, &shortest), None);
         tree.find_pods(values);
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
             return tree;
@@ -185,7 +187,7 @@ impl Distances {
         };
         let found: Vec<(Vec<bool>, f64)> = fits.iter().enumerate().filter_map(of_fit).collect();
         for (is_slow, _) in &found {
-            let before = self.kinds();
+            let before = self.kind.iter().max().map_or(1, |last| last + 1);
             let both: Vec<usize> =
                 self.kind.iter().zip(is_slow).map(|(kind, slow)| kind + before * usize::from(*slow)).collect();
             let mut numbers = both.clone();

@@ -51,7 +51,7 @@ struct Fitted {
 }
 
 /// The leaf of every host, `[host]`, the largest first; all the same where that describes the times as well.
-pub fn leaves(times: &Square) -> Vec<usize> {
+fn leaves(times: &Square) -> Vec<usize> {
     split(times, None)
 }
 
