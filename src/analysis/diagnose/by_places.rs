@@ -3,6 +3,8 @@
 //! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds,
 //! what re-tests say, what is a remark only.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -36,6 +38,8 @@ pub(super) fn judge_run(
     diagnosis: &mut Diagnosis,
 ) -> Result<(Folded, Vec<usize>), BoxError> {
     let mode = run.header().mode;
+    // What is found here is joined and measured again by itself.
+    let before = std::mem::take(&mut diagnosis.findings);
     let mut is_left_out = ranks::judge(run, confidence, diagnosis)?;
     let (mut folded, mut scatter) = scatter::read_with_times(run, &is_left_out)?;
     let (hosts, measured, unmeasured) = (folded.hosts(), folded.measured_ways(), folded.unmeasured());
@@ -46,11 +50,7 @@ pub(super) fn judge_run(
     }
     let schedule = run.header().schedule();
     let asked = Asked { mode, confidence, least: Least::OF_TIMES };
-    // Where hosts are is seen from all their ranks.
-    let near = match run.ranks() > hosts {
-        true => Some(Folded::side_by_side(run, &places::shortest(&folded))?),
-        false => None,
-    };
+    let near = places::near(run, &folded)?;
     let judge =
         |folded: &Folded| places::judge(folded, places::distances(near.as_ref().unwrap_or(folded), mode, known), asked);
     let mut verdict = judge(&folded);
@@ -86,8 +86,7 @@ pub(super) fn judge_run(
             let share = suspect.cells.slow as f64 / suspect.cells.of as f64;
             Finding { share_of_time: Some(share), ..finding(mode, &times, suspect) }
         }));
-        let is_of_rank = |finding: &mut Finding| finding.rank.is_some() && finding.modes == [mode];
-        let of_ranks = diagnosis.findings.extract_if(.., is_of_rank).collect();
+        let of_ranks = diagnosis.findings.extract_if(.., |finding| finding.rank.is_some()).collect();
         let found = tested(run, &is_left_out, &times, &verdict, of_ranks)?;
         let mut met = Vec::new();
         for finding in found {
@@ -122,6 +121,7 @@ pub(super) fn judge_run(
     join_links(&times.names, &verdict.distances.leaf, &mut diagnosis.findings);
     let group = groups::by_size(&verdict.distances.leaf);
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
+    diagnosis.findings.splice(0..0, before);
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
     let judge = |panel: Folded| (places::jitter(&panel, confidence), panel.without_pairs());
     let judged: Vec<_> = scatter.into_par_iter().map(judge).collect();
@@ -226,25 +226,26 @@ fn retests(
         for retest in run.retests(length)? {
             let (source, destination) = (retest.source, retest.destination);
             let (from, to) = (hosts.host_of(source), hosts.host_of(destination));
+            if from == to {
+                continue;
+            }
             let is_out = is_left_out[source] || is_left_out[destination];
             let is_on = |number: &usize| {
                 let finding = &found[*number];
                 // Of the ways between two sets, some are longer than others, as short messages show.
                 let is_far = finding.kind == Kind::Gate && level < places::LONG * folded.level[0];
-                let is_crossing = match (finding.rank, finding.direction) {
-                    (None, _) => !is_out && crossing[*number][from * hosts.count() + to],
-                    (Some(rank), Direction::Send) => rank == source && !is_left_out[destination],
-                    (Some(rank), Direction::Receive) => rank == destination && !is_left_out[source],
-                    (Some(rank), Direction::Both) => {
-                        rank == source && !is_left_out[destination] || rank == destination && !is_left_out[source]
+                let is_crossing = match finding.rank {
+                    None => !is_out && crossing[*number][from * hosts.count() + to],
+                    Some(rank) => {
+                        let is_sent = rank == source && !is_left_out[destination];
+                        let is_received = rank == destination && !is_left_out[source];
+                        finding.direction != Direction::Receive && is_sent
+                            || finding.direction != Direction::Send && is_received
                     }
                 };
                 finding.curve[length].is_meant && is_crossing && !is_far
             };
             let on: Vec<usize> = (0..found.len()).filter(is_on).collect();
-            if from == to {
-                continue;
-            }
             if !on.is_empty() {
                 of_length.push((retest, on));
             } else if !is_out {
@@ -349,60 +350,65 @@ fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
     let hosts = names.len();
     let pairs = (hosts * hosts.saturating_sub(1) / 2) as f64;
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
-    let of_leaf = |own: usize| (0..hosts).filter(|host| leaf[*host] == own).collect::<Vec<_>>();
-    let mut places: Vec<(Kind, Vec<usize>)> = (0..hosts).map(|host| (Kind::Node, vec![host])).collect();
-    places.extend((0..leaves).map(|own| (Kind::Routes, of_leaf(own))).filter(|(_, members)| members.len() < hosts));
-    let number = |name: &String| names.iter().position(|own| own == name);
-    // Which way a link goes that has one end among some hosts, and its ends: that one, and the other.
-    let way = |finding: &Finding, members: &[usize]| -> Option<(Direction, usize, usize)> {
-        let [source, destination] = &finding.hosts[..] else { return None };
-        let (from, to) = (number(source)?, number(destination)?);
-        match (finding.kind == Kind::Link, members.contains(&from), members.contains(&to)) {
-            (true, true, false) => Some((finding.direction, from, to)),
-            (true, false, true) => Some((finding.direction.reversed(), to, from)),
-            _ => None,
-        }
+    let number: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
+    let ends = |finding: &Finding| match &finding.hosts[..] {
+        [from, to] if finding.kind == Kind::Link => Some((*number.get(&**from)?, *number.get(&**to)?)),
+        _ => None,
     };
-    let is_one = |ends: Vec<usize>| ends.iter().all(|end| *end == ends[0]);
-    // How likely so many are there by chance, where one is.
-    let chance = |(kind, members): &(Kind, Vec<usize>), findings: &[Finding]| {
-        let ways: Vec<_> = findings.iter().filter_map(|finding| way(finding, members)).collect();
+    // By number: every host, then every leaf.
+    let is_in = |place: usize, host: usize| if place < hosts { host == place } else { leaf[host] == place - hosts };
+    let members = |place: usize| (0..hosts).filter(|host| is_in(place, *host)).collect::<Vec<_>>();
+    let sizes: Vec<usize> = (0..hosts + leaves).map(|place| members(place).len()).collect();
+    // Which end of a link is in a place, where one is, and the other one.
+    let way = |place: usize, (from, to): (usize, usize)| match (is_in(place, from), is_in(place, to)) {
+        (true, false) => Some((from, to)),
+        (false, true) => Some((to, from)),
+        _ => None,
+    };
+    let is_one = |ends: &mut dyn Iterator<Item = usize>| {
+        let first = ends.next();
+        ends.map(Some).all(|end| end == first)
+    };
+    // How likely so many links of all are there by chance, where one is.
+    let chance = |place: usize, links: &[(usize, usize)]| {
+        let ways: Vec<_> = links.iter().filter_map(|ends| way(place, *ends)).collect();
         // All those of one leaf toward a host: these are routes of the leaf.
-        let is_of_others = match kind {
-            Kind::Node => {
-                is_one(ways.iter().map(|way| leaf[way.2]).chain([leaf[members[0]]]).collect())
-                    || !is_one(ways.iter().map(|way| leaf[way.2]).collect())
+        let is_of_others = match place < hosts {
+            true => {
+                let others = || ways.iter().map(|way| leaf[way.1]);
+                is_one(&mut others().chain([leaf[place]])) || !is_one(&mut others())
             }
-            _ => !is_one(ways.iter().map(|way| way.1).collect()),
+            false => !is_one(&mut ways.iter().map(|way| way.0)),
         };
         if ways.len() < 2 || !is_of_others {
             return 1.0;
         }
-        let all = findings.iter().filter(|finding| finding.kind == Kind::Link).count() as u64;
-        let share = (members.len() * (hosts - members.len())) as f64 / pairs;
-        Binomial::new(share.min(1.0), all - 1).map_or(1.0, |links| links.sf(ways.len() as u64 - 2))
+        let share = (sizes[place] * (hosts - sizes[place])) as f64 / pairs;
+        Binomial::new(share, links.len() as u64 - 1).map_or(1.0, |links| links.sf(ways.len() as u64 - 2))
     };
     loop {
-        let likely = places.iter().map(|place| (chance(place, findings), place));
-        let Some((_, (kind, members))) =
-            likely.filter(|(chance, _)| *chance < COINCIDENCE).min_by(|a, b| a.0.total_cmp(&b.0))
-        else {
-            break;
-        };
-        let links: Vec<Finding> = findings.extract_if(.., |finding| way(finding, members).is_some()).collect();
-        let mut ways = links.iter().filter_map(|link| way(link, members)).map(|way| way.0);
+        let links: Vec<(usize, usize)> = findings.iter().filter_map(ends).collect();
+        let likely = (0..hosts + leaves).map(|place| (chance(place, &links), place));
+        let least = likely.filter(|(chance, _)| *chance < COINCIDENCE).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, place)) = least else { break };
+        let is_there = |finding: &mut Finding| ends(finding).is_some_and(|ends| way(place, ends).is_some());
+        let links: Vec<Finding> = findings.extract_if(.., is_there).collect();
+        let mut ways = links.iter().map(|link| match ends(link).is_some_and(|(from, _)| is_in(place, from)) {
+            true => link.direction,
+            false => link.direction.reversed(),
+        });
         let direction = ways.next().filter(|first| ways.all(|way| way == *first)).unwrap_or(Direction::Both);
-        let mut hosts_of: Vec<String> = members.iter().map(|host| names[*host].clone()).collect();
-        hosts_of.sort_unstable();
+        let kind = if place < hosts { Kind::Node } else { Kind::Routes };
+        let mut own: Vec<String> = members(place).into_iter().map(|host| names[host].clone()).collect();
+        own.sort_unstable();
         // Some of its routes may be known already, those the other way for example.
-        let known =
-            findings.iter_mut().find(|found| found.kind == *kind && found.share.is_some() && found.hosts == hosts_of);
+        let known = findings.iter_mut().find(|found| found.kind == kind && found.share.is_some() && found.hosts == own);
         if let Some(known) = known {
             known.direction = if known.direction == direction { direction } else { Direction::Both };
             continue;
         }
-        let share = Some(links.len() as f64 / (members.len() * (hosts - members.len())) as f64);
-        findings.extend(joined(&links).map(|one| Finding { kind: *kind, hosts: hosts_of, direction, share, ..one }));
+        let share = Some(links.len() as f64 / (sizes[place] * (hosts - sizes[place])) as f64);
+        findings.extend(joined(&links).map(|one| Finding { kind, hosts: own, direction, share, ..one }));
     }
 }
 
@@ -421,7 +427,7 @@ enum Fate {
 fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     let is_met = finding.share.is_some() || is_shared(finding.kind);
     // A rank is compared with those next to it by the median pair, and half of its pairs may take a busier way. Short
-    // messages are in nobody's way.
+    // messages do not make a way busy.
     let is_rank = finding.kind == Kind::Rank && finding.symptom == Symptom::Bandwidth;
     let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
     // Whatever crosses a slow way is slow; among others only what meets them.

@@ -98,6 +98,7 @@ mod tests {
     fn inferred(groups: &[&[usize]], unplaced: &[usize]) -> Inferred {
         let found = |hosts: &&[usize]| Found { hosts: hosts.to_vec(), inside: [1e-6, 1e-4] };
         Inferred {
+            are_pairs_few: false,
             lengths: [Bytes(0), Bytes(1 << 20)],
             groups: groups.iter().map(found).collect(),
             between: Vec::new(),

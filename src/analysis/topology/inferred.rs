@@ -61,6 +61,8 @@ pub struct Inferred {
     pub between: Vec<Between>,
     /// Hosts that are near no group, ascending; they are in none.
     pub unplaced: Vec<usize>,
+    /// Whether so few pairs were measured that nothing says who is near whom: all hosts are in one group.
+    pub are_pairs_few: bool,
 }
 
 impl Inferred {
@@ -71,14 +73,12 @@ impl Inferred {
         let (Some(&shortest), Some(&longest)) = (folded.lengths.first(), folded.lengths.last()) else {
             return Ok(None);
         };
+        let are_pairs_few = folded.measured() < places::LEAST_MEASURED;
         let (mean, level) = (folded.mean.clone(), folded.level.clone());
-        let near = match run.ranks() > hosts {
-            true => &Folded::side_by_side(run, &places::shortest(&folded))?,
-            false => &folded,
-        };
+        let near = places::near(run, &folded)?;
         let group = match hosts < LEAST_HOSTS {
             true => vec![0; hosts],
-            false => places::distances(near, run.header().mode, None).leaf,
+            false => places::distances(near.as_ref().unwrap_or(&folded), run.header().mode, None).leaf,
         };
         let count = group.iter().max().map_or(0, |last| last + 1);
         let mut groups = members(&group, count);
@@ -102,7 +102,7 @@ impl Inferred {
         let between = between.collect();
         let groups =
             groups.par_iter().map(|hosts| Found { inside: typical(hosts, hosts), hosts: hosts.clone() }).collect();
-        Ok(Some(Self { lengths: [shortest, longest], groups, between, unplaced }))
+        Ok(Some(Self { lengths: [shortest, longest], groups, between, unplaced, are_pairs_few }))
     }
 
     /// The group that a host is in, `[host]`.
@@ -200,7 +200,7 @@ mod tests {
         let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.05;
         assert!(near(found.groups[0].inside[0], 1.2e-6) && near(found.between[0].seconds[0], 1.8e-6), "{found:?}");
         assert_eq!((found.between.len(), found.between[0].groups), (1, [0, 1]));
-        assert_eq!(found.group_of(16)[8], Some(1));
+        assert_eq!((found.group_of(16)[8], found.are_pairs_few), (Some(1), false));
     }
 
     #[test]
@@ -237,6 +237,6 @@ mod tests {
         let machine = (0..6).fold(Machine::leaf_spine(6, 2, 1), |machine, host| machine.with(dead(host)));
         let found = inferred(&machine);
         assert_eq!(found.groups.iter().map(|group| group.hosts.len()).sum::<usize>() + found.unplaced.len(), 6);
-        assert!(found.groups.iter().all(|group| group.inside[0].is_nan()));
+        assert!(found.groups.iter().all(|group| group.inside[0].is_nan()) && found.are_pairs_few);
     }
 }

@@ -108,6 +108,8 @@ impl Structure<'_> {
         writeln!(out, "{}: {} in the data", self.title(), counted(groups.len(), "group"))?;
         if self.header.hosts.count() < LEAST_HOSTS {
             writeln!(out, "(fewer than {LEAST_HOSTS} hosts are not divided into groups)")?;
+        } else if self.inferred.are_pairs_few {
+            writeln!(out, "(fewer than half of the pairs were measured: nothing says who is near whom)")?;
         } else if groups.len() == 1 {
             writeln!(out, "(a flat network, a single switch, or a structure that is no groups, such as a torus)")?;
         }

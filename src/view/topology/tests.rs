@@ -24,7 +24,7 @@ fn inferred(group_of: &[Option<usize>]) -> Inferred {
     let between =
         pairs.map(|groups| Between { groups, seconds: [1.8e-6, f64::from(groups[1] as u32) * 1e-4] }).collect();
     let unplaced = (0..group_of.len()).filter(|host| group_of[*host].is_none()).collect();
-    Inferred { lengths: [Bytes(0), Bytes(1 << 20)], groups, between, unplaced }
+    Inferred { lengths: [Bytes(0), Bytes(1 << 20)], groups, between, unplaced, are_pairs_few: false }
 }
 
 fn drawn(hosts: &Hosts, inferred: &Inferred) -> String {
@@ -116,4 +116,13 @@ fn missing_times_are_null_and_a_dash() {
     let structure = Structure { header: &header(&hosts), lengths: 2, inferred: &alone, written: None };
     let document = serde_json::to_value(structure.document()).unwrap();
     assert!(document["groups"][0]["inside"]["shortest"].is_null() && document["file"].is_null());
+}
+
+#[test]
+fn few_pairs_are_said_to_show_no_groups() {
+    let hosts = Hosts::new((0..8).map(|host| format!("n{host}")));
+    let inferred = inferred(&[Some(0); 8]);
+    assert!(!text(&hosts, &inferred, None).contains("fewer than half"));
+    let few = Inferred { are_pairs_few: true, ..inferred };
+    assert!(text(&hosts, &few, None).contains("fewer than half of the pairs were measured"));
 }

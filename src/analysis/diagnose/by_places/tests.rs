@@ -310,6 +310,11 @@ fn a_rank_with_little_bandwidth_among_others_is_measured_again_and_a_late_one_ne
     assert_eq!((found(&among), among.verdict()), (Vec::new(), "healthy"));
     let [Remark::Again(again), ..] = &among.remarks[..] else { panic!("{:?}", among.remarks) };
     assert_eq!(again.iter().map(|finding| finding.rank).collect::<Vec<_>>(), [Some(5)]);
+    // What one run shows is no matter of another run's re-tests.
+    let run = |schedule| measured_by_ranks((12, 2, schedule), |_, _, _| 0.0, slower);
+    let both: [&dyn Run; 2] = [&run(Schedule::Isolated), &run(Schedule::Disjoint)];
+    let of_both = diagnose(&both, &Options { confidence: 0.99, groups: None }).unwrap();
+    assert_eq!(found(&of_both), ["rank n02 both bandwidth"]);
     let late = |_, from: usize, to: usize| if is_of(5, from, to) { 0.4e-6 } else { 0.0 };
     let late = judged(&measured_by_ranks((12, 2, Schedule::Disjoint), late, |_, _| 1.0));
     assert_eq!(found(&late), ["rank n02 both latency"]);

@@ -65,7 +65,10 @@ pub use view::LONG;
 use view::{View, bands, independent, medians};
 
 use super::{Direction, Kind, folded::Folded};
-use crate::plan::Mode;
+use crate::{
+    plan::Mode,
+    record::{BoxError, Run},
+};
 
 /// What is known of healthy machines beforehand, and least effects, `ln(ratio)`, that are worth a word: what is
 /// significant may still be too small for anybody to walk there.
@@ -102,7 +105,7 @@ impl Least {
 const PASSES: usize = 3;
 
 /// Least share of the pairs from which distances are found.
-const LEAST_MEASURED: f64 = 0.5;
+pub const LEAST_MEASURED: f64 = 0.5;
 
 /// How much somebody looks at, and what may come of chance.
 #[derive(Clone, Copy)]
@@ -141,8 +144,15 @@ pub struct Asked {
 }
 
 /// The shortest messages of a run, by number: those that show where hosts are.
-pub fn shortest(folded: &Folded) -> Vec<usize> {
+fn shortest(folded: &Folded) -> Vec<usize> {
     bands(&folded.level).into_iter().next().unwrap_or_default()
+}
+
+/// What distances are seen in where hosts have several ranks: the shortest messages between ranks of the same place
+/// ([`Folded::side_by_side`]).
+pub fn near(run: &dyn Run, folded: &Folded) -> Result<Option<Folded>, BoxError> {
+    let is_several = run.ranks() > folded.hosts();
+    is_several.then(|| Folded::side_by_side(run, &shortest(folded))).transpose()
 }
 
 /// Who is near whom in a run, by its shortest messages. `known`: groups that somebody knows, `[host]`.

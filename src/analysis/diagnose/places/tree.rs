@@ -9,6 +9,7 @@
 
 use kodama::{Dendrogram, Method, linkage};
 use rayon::prelude::*;
+use statrs::statistics::Statistics;
 
 use super::distance::LEAST_STEP;
 use crate::{
@@ -19,9 +20,9 @@ use crate::{
 /// Times that labels, levels and hosts' parts are found by turns.
 const TURNS: usize = 3;
 
-/// Turns with means where nothing is known of what hosts add. Where every pair is known, a mean is right at once but for
-/// one over the number of hosts, whatever kinds of hosts there are; medians, which slow pairs cannot move, take very many
-/// turns from one kind to the other.
+/// Turns with means where nothing is known of what hosts add. Where every pair is known, each leaves of what is wrong one
+/// over the number of hosts less one, whatever kinds of hosts there are: of four hosts, three leave a 27th. Medians, which
+/// slow pairs cannot move, take very many turns from one kind to the other.
 const MEANS: usize = 3;
 
 /// Others from which two hosts are compared. The mean of n absolute differences of normal numbers errs by
@@ -56,8 +57,8 @@ fn leaves(times: &Square) -> Vec<usize> {
 }
 
 /// The same of very many hosts: of `most`, from all over the run, the leaves are found, and every other host joins the one
-/// that it is nearest to. Those that are near none are of leaves that nobody was chosen of: these are looked for among
-/// them.
+/// that it is nearest to. Those that are near none are of leaves of which no host was chosen: these are looked for
+/// among them.
 pub fn leaves_of_many(times: &Square, most: usize) -> Vec<usize> {
     let hosts = times.side();
     if hosts < 4 {
@@ -230,11 +231,6 @@ fn unlike(times: &Square, i: usize, j: usize) -> f64 {
     differences.iter().map(|difference| (difference - centre).abs()).sum::<f64>() / differences.len() as f64
 }
 
-/// Arithmetic mean; 0 of nothing.
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 /// The part of every host once so many are left.
 fn cut(tree: &Dendrogram<f64>, hosts: usize, count: usize) -> Vec<usize> {
     let mut cluster: Vec<usize> = (0..hosts).collect();
@@ -296,8 +292,8 @@ impl Pairs {
                 of_host[*j].push(rest - own[*i]);
             }
             if turn < means {
-                own = of_host.iter().map(|rests| mean(rests)).collect();
-                let all = mean(&own);
+                own = of_host.iter().map(|rests| if rests.is_empty() { 0.0 } else { rests.iter().mean() }).collect();
+                let all = own.iter().mean();
                 own.iter_mut().for_each(|own| *own -= all);
                 continue;
             }
