@@ -121,7 +121,7 @@ fn eight_partners_of_twenty_thousand_hosts_take_less_than_20_mb_a_length() {
     let header = Header::of(&plan, Provenance::default());
     let mut writer = store::create_sampled(&prefix, &header, &plan.partners().unwrap(), false, false).unwrap();
     for line in 0..8 {
-        writer.write_rows(0, line, &[cell(0, line); 20_000]).unwrap();
+        writer.write_rows(0, line, &vec![cell(0, line); 20_000]).unwrap();
     }
     writer.finish_length(0).unwrap();
     let files = std::fs::read_dir(folder.path()).unwrap();
