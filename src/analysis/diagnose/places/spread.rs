@@ -32,6 +32,35 @@ pub struct Spread {
     pub freedom: f64,
 }
 
+/// Sums over the first numbers of a sorted row, less the one in its middle: of all that the search looks at, mean and
+/// variance are found at once.
+struct Sums {
+    origin: f64,
+    /// Of the numbers, and of their squares, `[number]`; the first ones are of none.
+    before: Vec<[f64; 2]>,
+}
+
+impl Sums {
+    fn of(sorted: &[f64]) -> Self {
+        let origin = sorted[sorted.len() / 2];
+        let mut sums = [0.0; 2];
+        let and = |value: &f64| {
+            let value = value - origin;
+            sums = [sums[0] + value, sums[1] + value * value];
+            sums
+        };
+        Self { origin, before: std::iter::once([0.0; 2]).chain(sorted.iter().map(and)).collect() }
+    }
+
+    fn all(&self) -> usize {
+        self.before.len() - 1
+    }
+
+    fn between(&self, first: usize, last: usize) -> [f64; 2] {
+        [0, 1].map(|of| self.before[last + 1][of] - self.before[first][of])
+    }
+}
+
 impl Spread {
     /// Of numbers of which more than half are alike; missing ones (NaN) do not count. None of fewer than three.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
@@ -52,10 +81,11 @@ impl Spread {
             return None;
         }
         let half = all / 2 + 1;
+        let sums = Sums::of(&sorted);
         let width = |first: &usize| sorted[first + half - 1] - sorted[*first];
         let mut first = (0..=all - half).min_by(|a, b| width(a).total_cmp(&width(b)))?;
         let mut last = first + half - 1;
-        let mut spread = known(Self::between(&sorted, first, last));
+        let mut spread = known(Self::between(&sums, first, last));
         while last - first + 1 < all {
             let below = if first > 0 { spread.centre - sorted[first - 1] } else { f64::INFINITY };
             let above = if last + 1 < all { sorted[last + 1] - spread.centre } else { f64::INFINITY };
@@ -68,26 +98,26 @@ impl Spread {
             } else {
                 last += 1
             }
-            spread = known(Self::between(&sorted, first, last));
+            spread = known(Self::between(&sums, first, last));
         }
         Some(spread)
     }
 
-    fn between(sorted: &[f64], first: usize, last: usize) -> Self {
-        let own = &sorted[first..=last];
-        let count = own.len() as f64;
-        let centre = own.iter().sum::<f64>() / count;
-        let variance = own.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    fn between(sums: &Sums, first: usize, last: usize) -> Self {
+        let count = (last - first + 1) as f64;
+        let [sum, squares] = sums.between(first, last);
+        let variance = (squares - sum * sum / count).max(0.0) / (count - 1.0).max(1.0);
+        let centre = sums.origin + sum / count;
         // Variance of the central share q of a normal distribution: 1 - 2 z phi(z) / q, with z its quantile at (1 + q)
         // / 2.
-        let share = count / sorted.len() as f64;
+        let share = count / sums.all() as f64;
         let shrunk = if share < 1.0 {
             let z = Normal::standard().inverse_cdf((1.0 + share) / 2.0);
             1.0 - 2.0 * z * Normal::standard().pdf(z) / share
         } else {
             1.0
         };
-        Self { centre, deviation: (variance / shrunk).sqrt(), count: own.len(), freedom: count - 1.0 }
+        Self { centre, deviation: (variance / shrunk).sqrt(), count: last - first + 1, freedom: count - 1.0 }
     }
 
     /// At least so far apart: what is known about single numbers from elsewhere.
