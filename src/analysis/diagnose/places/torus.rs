@@ -13,10 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{fit::EFFICIENCY, tree::Pairs};
-use crate::{
-    analysis::diagnose::ranks::LEAST_NOISE,
-    stats::{median, scatter_about_zero},
-};
+use crate::stats::{median, scatter_about_zero};
 
 /// How much is tried, which decides how long the search takes, and how seldom it ends where no two hosts would do better
 /// in each other's place although the torus is another one: for every torus, all hosts are placed as often as this many
@@ -357,12 +354,12 @@ fn who_fits(to: usize, torus: &Torus, scores: &[f64]) -> Fits {
     Fits { margin: second - fits.score, ..fits }
 }
 
-/// What a torus may leave of a pair, in units of the noise: what is not understood has at most the variance that the noise
-/// has.
-const UNDERSTOOD: f64 = std::f64::consts::SQRT_2;
+/// What a torus may leave of a pair besides noise, in hops: its time then says how many hops it has, as two standard
+/// deviations are half a hop.
+const UNDERSTOOD: f64 = 0.25;
 
 /// Number of hops between hosts, `[host * hosts + host]`, of the torus that describes the times best; `None` where that
-/// description is not shorter than `most` ([`Pairs::cost`]), or leaves more than noise. `noise`: standard deviation of a
+/// description is not shorter than `most` ([`Pairs::cost`]), or leaves too much. `noise`: standard deviation of a
 /// pair.
 pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     let hosts = pairs.hosts;
@@ -389,9 +386,9 @@ pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     }
     // Two scatters that are compared: the logarithm of each errs by 1 / sqrt(2 n).
     let free = EFFICIENCY * (pairs.known.len() - hosts) as f64;
-    let usual = median(&mut pairs.known.iter().map(|pair| pair.2).collect::<Vec<_>>());
-    let noise = noise.max(LEAST_NOISE * usual);
-    (found.usual_misfit(pairs) <= UNDERSTOOD * noise * (1.0 + 2.0 / free.sqrt())).then_some(())?;
+    let hop = found.numbers.level[1] - found.numbers.level[0];
+    let most = noise.hypot(UNDERSTOOD * hop) * (1.0 + 2.0 / free.sqrt());
+    (found.usual_misfit(pairs) <= most).then_some(())?;
     Some((0..hosts * hosts).map(|cell| found.torus.between(cell / hosts, cell % hosts) as u8).collect())
 }
 
