@@ -164,8 +164,21 @@ fn tested(
 ) -> Result<Vec<Finding>, BoxError> {
     let of_places = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
     let found: Vec<Finding> = of_places.chain(of_ranks).collect();
-    let retests = retests(run, is_left_out, folded, verdict, &found)?.into_iter();
-    Ok(found.into_iter().zip(retests).map(|(finding, retest)| Finding { retest, ..finding }).collect())
+    let retests = retests(run, is_left_out, folded, verdict, &found)?;
+    let with = |(number, finding): (usize, Finding)| {
+        let Some((retest, alone)) = retests[number] else { return finding };
+        // Among others those that meet them are slower still: how slow a way makes any pair is seen alone. Of some routes
+        // the pairs are those that were slow.
+        let cells = match (finding.kind, retest) {
+            (Kind::Group, RetestVerdict::Confirmed) => {
+                let suspect = &verdict.suspects[number];
+                suspect.agreement(alone.min(suspect.effect) / 2.0)
+            }
+            _ => finding.cells,
+        };
+        Finding { retest: Some(retest), cells, ..finding }
+    };
+    Ok(found.into_iter().enumerate().map(with).collect())
 }
 
 /// What one suspect comes to. `folded`: the times that sizes in seconds refer to.
@@ -203,7 +216,8 @@ fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
 }
 
-/// What the re-tests of the pairs that cross each place say, `[finding]`; `None` where there are none. Pairs that cross no
+/// What the re-tests of the pairs that cross each place say, and by how much these are slow alone, `[finding]`; `None` where
+/// there are none. Pairs that cross no
 /// other place say most; where there are none of these, those that cross none which these have confirmed. `found`: of
 /// places in their order, then of ranks.
 fn retests(
@@ -212,7 +226,7 @@ fn retests(
     folded: &Folded,
     places: &Verdict,
     found: &[Finding],
-) -> Result<Vec<Option<RetestVerdict>>, BoxError> {
+) -> Result<Vec<Option<(RetestVerdict, f64)>>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> =
         places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
@@ -267,7 +281,8 @@ fn retests(
         retest(&own, places.noise, &found[number], is_isolated)
     };
     let mut verdicts: Vec<_> = (0..found.len()).map(|number| verdict(number, &|pair| pair.on.len() == 1)).collect();
-    let confirmed: Vec<bool> = verdicts.iter().map(|verdict| *verdict == Some(RetestVerdict::Confirmed)).collect();
+    let confirmed: Vec<bool> =
+        verdicts.iter().map(|verdict| matches!(verdict, Some((RetestVerdict::Confirmed, _)))).collect();
     for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
         *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
     }
@@ -284,7 +299,7 @@ struct Again {
 }
 
 /// `noise`: of a pair.
-fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) -> Option<RetestVerdict> {
+fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) -> Option<(RetestVerdict, f64)> {
     // Latency is a smaller part of longer messages: at every length the size is compared with that of the place there.
     let there = |pair: &&&Again| finding.curve[pair.length].ratio.ln() / finding.ratio.ln();
     let meant = || pairs.iter().filter(|pair| there(pair) >= 0.5);
@@ -305,12 +320,12 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
     let error = 2.33 * 1.25 * noise / (alone.len() as f64).sqrt();
     let least = if is_shared(finding.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
     let (second, alone) = (median(&mut second), median(&mut alone));
-    match (alone.is_nan(), alone > least, second > half) {
-        (true, ..) => None,
-        (_, true, _) => Some(RetestVerdict::Confirmed),
-        (_, false, true) => Some(RetestVerdict::Contention),
-        (_, false, false) => Some(RetestVerdict::Transient),
-    }
+    let verdict = match (alone > least, second > half) {
+        (true, _) => RetestVerdict::Confirmed,
+        (false, true) => RetestVerdict::Contention,
+        (false, false) => RetestVerdict::Transient,
+    };
+    (!alone.is_nan()).then_some((verdict, alone))
 }
 
 /// Puts the findings about ranks of one place on several hosts together, where no leaves are known: what these share is

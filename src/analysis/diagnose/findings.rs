@@ -33,9 +33,10 @@ impl RetestVerdict {
 }
 
 /// How many of the cells that should be slow are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Ordered pairs that are slow by at least half of the finding's size over its lengths.
+    /// Ordered pairs that are slow over its lengths by at least half of the finding's size, or, where that was confirmed and
+    /// is less, of what it takes alone.
     pub slow: usize,
     /// All that were measured.
     pub of: usize,

@@ -285,8 +285,10 @@ pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
             Agreement { slow: count(&|length| met[length].len()), of: count(&|length| sequences[length].others.len()) };
         let place = Place::of(Kind::Node, vec![host], Direction::Both);
         let effect = median(&mut slow.iter().map(|length| effects[*length]).collect::<Vec<_>>());
-        (effect >= asked.least.host && cells.slow < cells.of)
-            .then_some(Burst { suspect: Suspect { place, effect, log, range, effects, cells }, met })
+        (effect >= asked.least.host && cells.slow < cells.of).then_some(Burst {
+            suspect: Suspect { place, effect, log, range, effects, cells, excesses: Vec::new() },
+            met,
+        })
     };
     (0..hosts).into_par_iter().filter_map(burst).collect()
 }

@@ -422,7 +422,7 @@ mod tests {
         let suspect = |kind: Kind, hosts: &[usize], toward: &[usize], effect: f64| {
             let place = Place { toward: toward.to_vec(), ..Place::of(kind, hosts.to_vec(), Direction::Send) };
             let cells = Agreement { slow: 0, of: 0 };
-            Suspect { place, effect, log: -20.0, range: (0, 0), effects: Vec::new(), cells }
+            Suspect { place, effect, log: -20.0, range: (0, 0), effects: Vec::new(), cells, excesses: Vec::new() }
         };
         let gate = suspect(Kind::Gate, &[0, 1, 2, 3], &[4, 5, 6, 7], 0.7);
         let part = suspect(Kind::Routes, &[0, 1], &[4, 5, 6, 7], 0.7);

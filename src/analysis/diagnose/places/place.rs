@@ -118,11 +118,19 @@ pub struct Suspect {
     pub effects: Vec<f64>,
     /// Cells that agree.
     pub cells: Agreement,
+    /// By how much each of them is slow, over the range.
+    pub excesses: Vec<f64>,
 }
 
 impl Suspect {
+    /// Cells that are slow by so much.
+    pub fn agreement(&self, least: f64) -> Agreement {
+        let slow = self.excesses.iter().filter(|excess| **excess >= least).count();
+        Agreement { slow, of: self.excesses.len() }
+    }
+
     pub(super) fn new(place: Place, effect: f64, log: f64, view: &View) -> Self {
         let range = (view.lengths[0], view.lengths[view.lengths.len() - 1]);
-        Self { place, effect, log, range, effects: Vec::new(), cells: Agreement { slow: 0, of: 0 } }
+        Self { place, effect, log, range, effects: Vec::new(), cells: Agreement::default(), excesses: Vec::new() }
     }
 }

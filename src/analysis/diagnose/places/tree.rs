@@ -14,7 +14,7 @@ use statrs::statistics::Statistics;
 use super::distance::LEAST_STEP;
 use crate::{
     analysis::{groups::by_size, square::Square},
-    stats::median,
+    stats::{median, scatter_about_zero},
 };
 
 /// Times that labels, levels and hosts' parts are found by turns.
@@ -131,6 +131,35 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
     for (low, high) in ways.filter(is_near) {
         let [old, new] = [joined[high], joined[low]];
         joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
+    }
+    let leaf = by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>());
+    rejoined(&leaf, &pairs)
+}
+
+/// Joins leaves of which hosts are as near to each other as hosts of a leaf are: a fault makes no pair nearer, so that
+/// these are of one leaf, and one of them is slow with some of it. As many pairs as the smaller leaf has hosts.
+fn rejoined(leaf: &[usize], pairs: &Pairs) -> Vec<usize> {
+    let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+    let mut of_way = vec![Vec::new(); leaves * leaves];
+    pairs.known.iter().for_each(|(i, j, time)| of_way[way(leaf, leaves, *i, *j)].push(*time));
+    let level: Vec<f64> = of_way.iter_mut().map(|times| median(times)).collect();
+    let of = |a: usize, b: usize| level[way(&[a, b], leaves, 0, 1)];
+    // Leaves of a pod are nearer to each other than others.
+    let others = |own: usize| (0..leaves).filter(move |other| *other != own).map(move |other| of(own, other));
+    let nearest = (0..leaves).map(|own| others(own).fold(f64::INFINITY, f64::min));
+    let (inside, between) = (level[0], median(&mut nearest.collect::<Vec<_>>()));
+    let noise = scatter_about_zero(&mut of_way[0].iter().map(|time| time - inside).collect::<Vec<_>>());
+    // So much nearer than pairs of two leaves that any of all n pairs is by chance with a probability of 1 / n at most.
+    let chance = 2.0 * (pairs.known.len() as f64).ln().sqrt() * noise;
+    let most = (between - chance).min((inside + between) / 2.0);
+    let size = |own: usize| leaf.iter().filter(|label| **label == own).count();
+    let mut joined: Vec<usize> = (0..leaves).collect();
+    for (low, high) in (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))) {
+        let near = of_way[way(&[low, high], leaves, 0, 1)].iter().filter(|time| **time < most).count();
+        if near >= size(low).min(size(high)) {
+            let [old, new] = [joined[high], joined[low]];
+            joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
+        }
     }
     by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>())
 }
@@ -436,6 +465,21 @@ mod tests {
         let whole: Vec<usize> = (0..24).map(|host| host / 8).collect();
         assert!(is_same_partition(&apart(&split, &times), &whole));
         assert!(is_same_partition(&apart(&whole, &times), &whole));
+    }
+
+    #[test]
+    fn a_host_that_is_slow_with_most_of_its_leaf_is_of_that_leaf() {
+        let mut rng = generator(9);
+        let is_slow = |i: usize, j: usize| i == 0 && [1, 2, 5, 9].contains(&j);
+        let far = |i: usize, j: usize| if i / 4 == j / 4 { 0.8 } else { 1.0 };
+        let slow = |i: usize, j: usize| if is_slow(i, j) || is_slow(j, i) { 0.5 } else { 0.0 };
+        let times = square(12, |i, j| far(i, j) + slow(i, j) + 0.01 * normal(&mut rng));
+        let whole: Vec<usize> = (0..12).map(|host| host / 4).collect();
+        let alone: Vec<usize> = (0..12).map(|host| if host == 0 { 3 } else { host / 4 }).collect();
+        let two: Vec<usize> = (0..12).map(|host| if [0, 3].contains(&host) { 3 } else { host / 4 }).collect();
+        for split in [&whole, &alone, &two] {
+            assert!(is_same_partition(&apart(split, &times), &whole), "{split:?}");
+        }
     }
 
     /// Three leaves of eight hosts.

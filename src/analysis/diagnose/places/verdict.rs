@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        diagnose::{Agreement, Kind, folded::Folded},
+        diagnose::{Kind, folded::Folded},
         square::Square,
     },
     stats::{median, median_of},
@@ -77,9 +77,8 @@ impl Verdict {
                 let known = (first..=last).map(|length| excess(length, cell)).filter(|value| !value.is_nan());
                 median(&mut known.collect::<Vec<_>>())
             };
-            let known: Vec<f64> = cells.iter().map(|cell| of_cell(*cell)).filter(|value| !value.is_nan()).collect();
-            let slow = known.iter().filter(|value| **value >= suspect.effect / 2.0).count();
-            suspect.cells = Agreement { slow, of: known.len() };
+            suspect.excesses = cells.iter().map(|cell| of_cell(*cell)).filter(|value| !value.is_nan()).collect();
+            suspect.cells = suspect.agreement(suspect.effect / 2.0);
         }
         // What explains nothing any more besides all others is dropped.
         suspects.retain(|suspect| suspect.effect >= least.of(suspect.place.kind));
