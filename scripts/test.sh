@@ -54,8 +54,8 @@ mpich() {
 }
 
 log=$(mktemp)
-slurm=$(mktemp -d)
-trap 'rm -rf "$log" "$slurm"' EXIT
+beside=$(mktemp -d)
+trap 'rm -rf "$log" "$beside"' EXIT
 passed=0
 failed=0
 failures=()
@@ -157,25 +157,28 @@ detector() {
         --cases 4 --seed 1 --require recall=88,blamed=4,precision=88,quiet=90,direction=96,range=90,clean=88
 }
 
-# The tests of job files take minutes, in which they wait for Slurm most of the time: they run besides what measures no
-# time.
-begin_slurm() {
-    (
-        test_programs --test slurm >"$slurm/log" 2>&1 && echo 0 >"$slurm/code" || echo $? >"$slurm/code"
-    ) &
+# begin NAME TESTS...: what waits most of the time, or keeps one core busy, runs beside what measures no time.
+begin() {
+    local own=$beside/$1
+    shift
+    (test_programs "$@" >"$own.log" 2>&1 && echo 0 >"$own" || echo $? >"$own") &
 }
 
-end_of_slurm() {
-    until [ -s "$slurm/code" ]; do
+# end_of NAME: waits for it.
+end_of() {
+    until [ -s "$beside/$1" ]; do
         sleep 1
     done
-    cat "$slurm/log"
-    return "$(cat "$slurm/code")"
+    cat "$beside/$1.log"
+    return "$(cat "$beside/$1")"
 }
 
 test_programs() {
     cargo test --locked --no-fail-fast "${features[@]}" "$@"
 }
+
+# What no MPI library has a part in.
+same=(a_fast_clock damaged_payloads disjoint_and_sampled precision_ends samples_of_pairs)
 
 # Those that have tests.
 examples=(--example simulated_cluster --example detector_bench)
@@ -194,16 +197,18 @@ if [ -n "$quick" ]; then
 else
     check "build" test_programs --no-run --lib --bins "${examples[@]}" --test '*'
     check "unit tests" test_programs --lib
-    begin_slurm
+    begin slurm --test slurm
+    begin analyst --test predict --test analyst
     check "tests without MPI" test_programs --bins "${examples[@]}" "${plain[@]}"
-    check "xarray, pandas, schemas" test_programs --test analyst
     check "reports in a browser" test_programs --test report
     check "detector" detector
-    check "Slurm, the rest of it" end_of_slurm
+    check "simulated cluster" test_programs --test simgrid
+    check "xarray, pandas, schemas; predictions" end_of analyst
+    check "Slurm" end_of slurm
     check "MPI jobs, Open MPI" test_programs "${jobs[@]}"
     check "network_analyze is free of MPI" free_of_mpi
-    check "MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast "${features[@]}" --test mpi --test launcher
-    check "simulated cluster" test_programs --test simgrid --test predict
+    check "MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast "${features[@]}" --test mpi --test launcher -- \
+        "${same[@]/#/--skip=}"
     check "virtual hosts" test_programs --test vcluster
     check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps "${features[@]}"
 fi
