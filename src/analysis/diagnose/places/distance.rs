@@ -11,7 +11,7 @@ use super::{
     fit::{Fit, USUAL},
     leaves::ALL,
     torus,
-    tree::{Pairs, apart, leaves_of_many, split},
+    tree::{Pairs, apart, leaves_of_many, rejoined, split},
     view::medians,
 };
 use crate::{
@@ -136,7 +136,7 @@ impl Distances {
             return Self::of(by_size(&leaf), None);
         }
         let shortest = in_seconds(medians(short, &[vec![0]]));
-        let mut tree = Self::of(apart(&leaf, &shortest), None);
+        let mut tree = Self::of(rejoined(&apart(&leaf, &shortest), values), None);
         tree.find_pods(values);
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
             return tree;

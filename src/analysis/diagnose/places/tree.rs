@@ -132,13 +132,13 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
         let [old, new] = [joined[high], joined[low]];
         joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
     }
-    let leaf = by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>());
-    rejoined(&leaf, &pairs)
+    by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>())
 }
 
 /// Joins leaves of which hosts are as near to each other as hosts of a leaf are: a fault makes no pair nearer, so that
 /// these are of one leaf, and one of them is slow with some of it. As many pairs as the smaller leaf has hosts.
-fn rejoined(leaf: &[usize], pairs: &Pairs) -> Vec<usize> {
+pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
+    let pairs = Pairs::of(times);
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
     let mut of_way = vec![Vec::new(); leaves * leaves];
     pairs.known.iter().for_each(|(i, j, time)| of_way[way(leaf, leaves, *i, *j)].push(*time));
@@ -478,7 +478,7 @@ mod tests {
         let alone: Vec<usize> = (0..12).map(|host| if host == 0 { 3 } else { host / 4 }).collect();
         let two: Vec<usize> = (0..12).map(|host| if [0, 3].contains(&host) { 3 } else { host / 4 }).collect();
         for split in [&whole, &alone, &two] {
-            assert!(is_same_partition(&apart(split, &times), &whole), "{split:?}");
+            assert!(is_same_partition(&rejoined(split, &times), &whole), "{split:?}");
         }
     }
 
