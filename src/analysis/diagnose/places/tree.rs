@@ -119,8 +119,8 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
         };
         let is_single = leaf.iter().filter(|label| **label == single).count() == 1;
         let others = (0..leaves).filter(|other| is_single && *other != single);
-        let beyond = median(&mut others.map(beyond).collect::<Vec<_>>());
-        if beyond.is_nan() { 0.0 } else { beyond }
+        // A fault adds: less than nothing is seen where most of the others are of the same leaf.
+        median(&mut others.map(beyond).collect::<Vec<_>>()).max(0.0)
     };
     let own: Vec<f64> = (0..leaves).map(of_single).collect();
     let ways = (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high)));
