@@ -1,0 +1,189 @@
+//! What measuring pairs again says of places that are slow, and what becomes of these.
+//!
+//! In: places of a run, ranks that were found before, and the re-tests of the run. Out: [`Finding`]s with what re-tests say
+//! ([`tested`]), and whether each is one ([`fate`]). Nothing is looked for here.
+
+use super::{Finding, RetestVerdict, finding};
+use crate::{
+    analysis::diagnose::{
+        Direction, Kind, Symptom,
+        folded::Folded,
+        places::{self, Least, Verdict},
+    },
+    plan::Schedule,
+    record::{BoxError, Run},
+    stats::median,
+};
+
+/// The places of a run, and ranks that were found before, with what re-tests say of them.
+pub(super) fn tested(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    folded: &Folded,
+    verdict: &Verdict,
+    of_ranks: Vec<Finding>,
+) -> Result<Vec<Finding>, BoxError> {
+    let of_places = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
+    let found: Vec<Finding> = of_places.chain(of_ranks).collect();
+    let retests = retests(run, is_left_out, folded, verdict, &found)?;
+    let with = |(number, finding): (usize, Finding)| {
+        let Some((retest, alone)) = retests[number] else { return finding };
+        // Among others those that meet them are slower still: how slow a way makes any pair is seen alone. Of some routes
+        // the pairs are those that were slow.
+        let cells = match (finding.kind, retest) {
+            (Kind::Group, RetestVerdict::Confirmed) => {
+                let suspect = &verdict.suspects[number];
+                suspect.agreement(alone.min(suspect.effect) / 2.0)
+            }
+            _ => finding.cells,
+        };
+        Finding { retest: Some(retest), cells, ..finding }
+    };
+    Ok(found.into_iter().enumerate().map(with).collect())
+}
+
+/// Whether messages of several hosts meet there.
+fn is_shared(kind: Kind) -> bool {
+    matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
+}
+
+/// What the re-tests of the pairs that cross each place say, and by how much these are slow alone, `ln(ratio)`,
+/// `[finding]`; `None` where there are none. Pairs that cross no other place say most; where there are none of these, those
+/// that cross none which these have confirmed. `found`: of places in their order, then of ranks.
+fn retests(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    folded: &Folded,
+    places: &Verdict,
+    found: &[Finding],
+) -> Result<Vec<Option<(RetestVerdict, f64)>>, BoxError> {
+    let hosts = &run.header().hosts;
+    let crossing: Vec<Vec<bool>> =
+        places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
+    let is_isolated = run.header().schedule() == Schedule::Isolated;
+    let mut pairs = Vec::new();
+    for length in 0..run.lengths().len() {
+        let level = folded.level[length];
+        // Of pairs that cross no place: what is usual alone, by class of distance; among others that says nothing of it.
+        let mut usual_alone = vec![Vec::new(); places.distances.classes];
+        let mut of_length = Vec::new();
+        for retest in run.retests(length)? {
+            let (source, destination) = (retest.source, retest.destination);
+            let (from, to) = (hosts.host_of(source), hosts.host_of(destination));
+            if from == to {
+                continue;
+            }
+            let is_out = is_left_out[source] || is_left_out[destination];
+            let is_on = |number: &usize| {
+                let finding = &found[*number];
+                // Of the ways between two sets, some are longer than others, as short messages show.
+                let is_far = finding.kind == Kind::Gate && level < places::LONG * folded.level[0];
+                let is_crossing = match finding.rank {
+                    None => !is_out && crossing[*number][from * hosts.count() + to],
+                    Some(rank) => {
+                        let is_sent = rank == source && !is_left_out[destination];
+                        let is_received = rank == destination && !is_left_out[source];
+                        finding.direction != Direction::Receive && is_sent
+                            || finding.direction != Direction::Send && is_received
+                    }
+                };
+                finding.curve[length].is_meant && is_crossing && !is_far
+            };
+            let on: Vec<usize> = (0..found.len()).filter(is_on).collect();
+            if !on.is_empty() {
+                of_length.push((retest, on));
+            } else if !is_out {
+                usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
+            }
+        }
+        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|of_class| median(of_class)).collect();
+        pairs.extend(of_length.into_iter().map(|(retest, on)| {
+            let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
+            let usual = places.usual(length, from, to);
+            let known = usual_alone[places.distances.class(from, to)];
+            let usual_alone = if is_isolated || known.is_nan() { usual } else { known };
+            let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
+            Again { length, on, second: second - usual, alone: alone - usual_alone }
+        }));
+    }
+    let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
+        let own: Vec<&Again> = pairs.iter().filter(|pair| pair.on.contains(&number) && is_of(pair)).collect();
+        retest(&own, places.noise, &found[number], is_isolated)
+    };
+    let mut verdicts: Vec<_> = (0..found.len()).map(|number| verdict(number, &|pair| pair.on.len() == 1)).collect();
+    let confirmed: Vec<bool> =
+        verdicts.iter().map(|verdict| matches!(verdict, Some((RetestVerdict::Confirmed, _)))).collect();
+    for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
+        *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
+    }
+    Ok(verdicts)
+}
+
+/// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
+/// usual)`.
+struct Again {
+    length: usize,
+    on: Vec<usize>,
+    second: f64,
+    alone: f64,
+}
+
+/// `noise`: of a pair.
+fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) -> Option<(RetestVerdict, f64)> {
+    // Latency is a smaller part of longer messages: at every length the size is compared with that of the place there.
+    let there = |pair: &&&Again| finding.curve[pair.length].ratio.ln() / finding.ratio.ln();
+    let meant = || pairs.iter().filter(|pair| there(pair) >= 0.5);
+    let mut alone: Vec<f64> = meant().map(|pair| pair.alone / there(&pair)).collect();
+    let mut second: Vec<f64> = meant().map(|pair| pair.second / there(&pair)).collect();
+    // Where pairs are measured one after another, both are measured alone. A single pair that was not slow every time
+    // may have met a busy moment.
+    match finding.kind {
+        Kind::Link if is_isolated => {
+            alone.iter_mut().zip(&second).for_each(|(alone, second)| *alone = alone.min(*second))
+        }
+        _ if is_isolated => alone.append(&mut second),
+        _ => {}
+    }
+    let half = finding.ratio.ln() / 2.0;
+    // Messages that share a way slow each other down: alone it is faster, even where it is at fault. The median errs by
+    // 1.25 standard deviations over the root of the number; by 2.33 times that in one of a hundred cases.
+    let error = 2.33 * 1.25 * noise / (alone.len() as f64).sqrt();
+    let least = if is_shared(finding.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
+    let (second, alone) = (median(&mut second), median(&mut alone));
+    let verdict = match (alone > least, second > half) {
+        (true, _) => RetestVerdict::Confirmed,
+        (false, true) => RetestVerdict::Contention,
+        (false, false) => RetestVerdict::Transient,
+    };
+    (!alone.is_nan()).then_some((verdict, alone))
+}
+
+/// What becomes of something slow.
+pub(super) enum Fate {
+    /// It is a finding.
+    Finding,
+    /// It may have met others on its way: a remark.
+    Met,
+    /// It was slow once.
+    Gone,
+}
+
+/// What becomes of something slow in a run of this schedule: single pairs, and among others also what some pairs of a
+/// host show and what many share, may have met others on their way.
+pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
+    let is_met = finding.share.is_some() || is_shared(finding.kind);
+    // A rank is compared with those next to it by the median pair, and half of its pairs may take a busier way. Short
+    // messages do not make a way busy.
+    let is_rank = finding.kind == Kind::Rank && finding.symptom == Symptom::Bandwidth;
+    let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
+    // Whatever crosses a slow way is slow; among others only what meets them.
+    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes);
+    let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
+    match (finding.retest, may_be_load) {
+        (Some(RetestVerdict::Contention), _) => Fate::Met,
+        (Some(RetestVerdict::Confirmed), _) | (_, false) if are_too_few => Fate::Gone,
+        (Some(RetestVerdict::Confirmed), _) | (_, false) => Fate::Finding,
+        (Some(RetestVerdict::Transient), true) => Fate::Gone,
+        (None, true) => Fate::Met,
+    }
+}
