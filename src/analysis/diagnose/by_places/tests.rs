@@ -6,7 +6,7 @@ use crate::{
         diagnose::{Diagnosis, Options, diagnose},
         drawn::{generator, is_same_partition, normal, torus},
     },
-    plan::{Config, Plan, Sweep},
+    plan::{Config, Plan, Schedule, Sweep},
     record::{Cell, Header, MemoryRun, Provenance, Retest, Sink, State, Statistic},
     stats::Summary,
     units::Bytes,
@@ -189,6 +189,22 @@ fn routes_that_are_slow_alone_are_at_fault_however_much_slower_they_are_among_ot
     let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
     let at_fault = measured_again(run, (&pairs, 0.9, 1.0 / 6.0), &[(3, 17), (0, 25), (9, 3)]);
     assert_eq!(at_fault.findings[0].retest, Some(RetestVerdict::Confirmed));
+}
+
+#[test]
+fn a_way_that_some_of_its_pairs_share_is_at_fault_by_what_it_takes_alone() {
+    // Twice the time, and three times as much again for those that meet others.
+    let meets = |from: usize, to: usize| (from + to) % 5 < 3;
+    let way = |from: usize, to: usize| match (from / 8 == 1) != (to / 8 == 1) {
+        true if meets(from, to) => 8.0,
+        true => 2.0,
+        false => 1.0,
+    };
+    let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let at_fault = measured_again(run, (&[(8, 2), (9, 18), (30, 15)], 1.0, 0.25), &[]);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&at_fault), [format!("group {} both bandwidth", members.join(","))]);
+    assert_eq!(at_fault.findings[0].cells, Agreement { slow: 384, of: 384 });
 }
 
 #[test]

@@ -468,6 +468,17 @@ mod tests {
     }
 
     #[test]
+    fn a_leaf_that_is_parted_into_single_hosts_is_put_together() {
+        let mut rng = generator(10);
+        let far = |i: usize, j: usize| if i / 12 == j / 12 { 0.75 } else { 1.0 };
+        let times = square(96, |i, j| far(i, j) + 0.005 * normal(&mut rng));
+        let whole: Vec<usize> = (0..96).map(|host| host / 12).collect();
+        let parted: Vec<usize> =
+            (0..96).map(|host| if host >= 84 && host % 3 > 0 { host } else { host / 12 }).collect();
+        assert!(is_same_partition(&apart(&by_size(&parted), &times), &whole));
+    }
+
+    #[test]
     fn a_host_that_is_slow_with_most_of_its_leaf_is_of_that_leaf() {
         let mut rng = generator(9);
         let is_slow = |i: usize, j: usize| i == 0 && [1, 2, 5, 9].contains(&j);

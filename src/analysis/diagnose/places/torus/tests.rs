@@ -39,6 +39,13 @@ fn places_are_found_from_two_thirds_of_the_pairs() {
 }
 
 #[test]
+fn cables_may_differ_by_more_than_the_noise_of_many_lengths() {
+    // 2 % of scatter, which is a fifth of a hop, and a noise that is much smaller.
+    let (pairs, hops) = drawn([4, 4, 3], 0.0, 5, |_, _| 0.0);
+    assert!(explain(&pairs, 0.005, flat(&pairs)) == Some(hops));
+}
+
+#[test]
 fn slow_hosts_and_slow_pairs_move_no_host() {
     let slow = |host: usize| if host == 3 { 0.4 } else { 0.0 };
     let pair = |i: usize, j: usize| if i + j == 9 { 1.0 } else { 0.0 };
