@@ -1,7 +1,9 @@
 //! The ways of leaves and pods to everybody else, whole or some of their routes, and the ways between two of them.
 //!
 //! In: a [`View`] and [`Distances`]. Out: [`Suspect`]s. What a host adds, it adds inside its leaf too: the way out of a
-//! leaf is what its hosts take longer outside than inside.
+//! leaf is what its hosts take longer outside than inside. It is found from the least effect of a host on, though it is worth
+//! a word from its own on: what explains its pairs is no host's. Ways between two sets may be longer than others, so that
+//! they are looked for from their own on.
 
 use super::{
     Budget, Place, Suspect, View,
@@ -141,7 +143,7 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
         let mut members = set.members.clone();
         members.sort_unstable();
         let place = Place::of(Kind::Group, members, direction);
-        let is_found = effect >= budget.least.way
+        let is_found = effect >= budget.least.host
             && budget.allows(log)
             && share_of_slow(view, set, own, (direction, effect)) > ALL;
         is_found.then(|| Suspect::new(place, effect, log, view))
@@ -190,7 +192,7 @@ pub fn between_two(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         let deviation = error_of(way).hypot(error_of(other));
         let log = tail(effect / deviation, other.len() as f64).max(f64::MIN_POSITIVE).ln() + budget.price(2);
         let slow = way.iter().filter(|value| **value - usual > effect / 2.0).count() as f64;
-        if effect >= budget.least.way && budget.allows(log) && slow > ALL * way.len() as f64 {
+        if effect >= budget.least.host && budget.allows(log) && slow > ALL * way.len() as f64 {
             found.push(Suspect::new(Place::of(Kind::Group, a.members.clone(), direction), effect, log, view));
         }
     }
@@ -272,7 +274,7 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
             let count = set.members.iter().filter(|member| slow.contains(member)).count();
             count == 0 || count == set.members.len()
         };
-        let is_found = mixture.effect >= budget.least.way && budget.allows(log) && !sets.iter().all(is_whole);
+        let is_found = mixture.effect >= budget.least.host && budget.allows(log) && !sets.iter().all(is_whole);
         let place = || Place { toward: slow, ..Place::of(Kind::Routes, table.set.members.clone(), Direction::Send) };
         is_found.then(|| Suspect::new(place(), mixture.effect, log, view))
     };
@@ -307,7 +309,7 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
             from.is_nan() || from - usual > effect / 2.0
         };
         let others = || sets.iter().filter(|set| !set.is_in[*host]);
-        effect >= budget.least.way
+        effect >= budget.least.host
             && budget.allows(log_of(*host))
             && outside[*host] - usual > effect / 2.0
             && others().filter(is_slow_from).count() as f64 > ALL * others().count() as f64
@@ -409,6 +411,15 @@ mod tests {
         let values = square(hosts, |i, j| 0.01 * normal(&mut rng) + fault(i / members, j / members));
         let sets = (0..leaves).map(|leaf| Set::of((leaf * members..(leaf + 1) * members).collect(), hosts)).collect();
         (View::of_square(values, &Distances::flat(hosts), 0.01), sets)
+    }
+
+    #[test]
+    fn a_way_that_is_not_worth_a_word_is_found_all_the_same() {
+        let (view, sets) = view(6, 8, |a, b| if (a == 2) != (b == 2) { 0.04 } else { 0.0 });
+        let found = best(whole(&view, &Distances::flat(48), &sets, BUDGET));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.place.direction, &found.place.hosts), (Direction::Both, &sets[2].members));
+        assert!(found.effect < BUDGET.least.way, "{}", found.effect);
     }
 
     #[test]

@@ -21,8 +21,9 @@ use crate::stats::{median, scatter_about_zero};
 const PLACED: usize = 64 * 64;
 const STARTS: usize = 24;
 
-/// Shares of the hosts that keep their places, those around any host, while those of the others are filled anew: where
-/// parts fit in themselves and not each other, one of them is kept.
+/// How much is tried once these have ended: so many times, a share of the hosts around any of them keep their places, and
+/// those of all others are filled anew. Where parts fit in themselves and not each other, one of them is kept so: the
+/// smaller the share, the more often it is within a part, and the less it says of where the others are.
 const KEPT: [f64; 6] = [0.25, 0.1, 0.25, 0.1, 0.25, 0.1];
 
 /// Least gain for which hosts change places, in units of the usual time: sums of some hundred differences in double
