@@ -49,8 +49,8 @@ features=(--features 'beds browser')
 # and all that depends on it, from the one for another MPI; programs go to a folder of their own; all other crates are
 # shared. scripts/simgrid/run does the same.
 mpich() {
-    MPICC=mpicc.mpich CARGO_TARGET_DIR=$target/mpich CARGO_BUILD_BUILD_DIR=$target "$@" \
-        --config 'profile.dev.package.mpi-sys.opt-level=2'
+    MPICC=mpicc.mpich CARGO_TARGET_DIR=$target/mpich CARGO_BUILD_BUILD_DIR=$target \
+        cargo --config 'profile.dev.package.mpi-sys.opt-level=2' "$@"
 }
 
 log=$(mktemp)
@@ -207,7 +207,7 @@ else
     check "Slurm" end_of slurm
     check "MPI jobs, Open MPI" test_programs "${jobs[@]}"
     check "network_analyze is free of MPI" free_of_mpi
-    check "MPI jobs, MPICH" mpich cargo test --locked --no-fail-fast "${features[@]}" --test mpi --test launcher -- \
+    check "MPI jobs, MPICH" mpich test --locked --no-fail-fast "${features[@]}" --test mpi --test launcher -- \
         "${same[@]/#/--skip=}"
     check "virtual hosts" test_programs --test vcluster
     check "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps "${features[@]}"
