@@ -177,6 +177,11 @@ test_programs() {
     cargo test --locked --no-fail-fast "${features[@]}" "$@"
 }
 
+# Optimising takes longer than the library's own tests save by it.
+unit_tests() {
+    cargo --config 'profile.dev.package.netmatrix.opt-level=0' test --locked --no-fail-fast "${features[@]}" --lib "$@"
+}
+
 # What no MPI library has a part in.
 same=(a_fast_clock damaged_payloads disjoint_and_sampled precision_ends samples_of_pairs)
 
@@ -193,10 +198,10 @@ check "lints" cargo clippy --locked --all-targets "${features[@]}" -- -D warning
 [ -n "$quick" ] ||
     check "lints without MPI" without_mpi cargo clippy --locked --lib --bins --no-default-features -- -D warnings
 if [ -n "$quick" ]; then
-    check "unit tests, and MPI jobs under Open MPI" test_programs --lib --test mpi --test analyze
+    check "unit tests, and MPI jobs under Open MPI" unit_tests --test mpi --test analyze
 else
-    check "build" test_programs --no-run --lib --bins "${examples[@]}" --test '*'
-    check "unit tests" test_programs --lib
+    check "build" test_programs --no-run --bins "${examples[@]}" --test '*'
+    check "unit tests" unit_tests
     begin slurm --test slurm
     begin analyst --test predict --test analyst
     check "tests without MPI" test_programs --bins "${examples[@]}" "${plain[@]}"

@@ -135,8 +135,8 @@ mod tests {
             (1e-6 * time, 1e-6 * time * scatter)
         };
         let run = run(&names, &BOTH, &mut draw);
-        let Diagnosis { findings, .. } =
-            diagnose(&[&run], &Options { confidence: 0.99, ..Options::default() }).unwrap();
+        let groups = Some((0..300).map(|host| host / 10).collect());
+        let Diagnosis { findings, .. } = diagnose(&[&run], &Options { confidence: 0.99, groups }).unwrap();
         let mut found: Vec<_> =
             findings.iter().map(|found| (found.hosts.concat(), found.symptom, found.direction.name())).collect();
         found.sort_by(|a, b| a.0.cmp(&b.0));

@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn isolated_measures_every_ordered_pair_once(ranks in 2usize..=130, seed: u64) {
+    fn isolated_measures_every_ordered_pair_once(ranks in 2usize..=70, seed: u64) {
         check(&plan(Schedule::Isolated, &vec![1; ranks], None, seed))?;
     }
 

