@@ -8,7 +8,7 @@ mod interval;
 mod robust;
 
 pub use interval::MedianInterval;
-pub use robust::{median_of, scatter, scatter_about_zero};
+pub use robust::{QUARTILE_DEVIATE, median_of, scatter, scatter_about_zero};
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 

@@ -8,7 +8,7 @@
 use crate::{
     analysis::cluster::Error,
     record::{Matrix, Run, Statistic},
-    stats::{median, quantile},
+    stats::{QUARTILE_DEVIATE, median, quantile},
 };
 
 /// Numbers that the sampled curves take at most in memory.
@@ -19,9 +19,6 @@ const DIFFERENCES: usize = 1 << 14;
 
 /// Groups into which the sampled curves are averaged.
 const GROUPS: usize = 16;
-
-/// The median of absolute normal deviates is this many standard deviations.
-const MEDIAN_DEVIATE: f64 = 0.674_489_75;
 
 /// What one pass over the run tells.
 #[derive(Debug)]
@@ -110,7 +107,7 @@ fn scatter(ranks: usize, difference: impl Fn(usize, usize) -> f64) -> f64 {
         .filter(|(i, j)| i != j)
         .map(|(i, j)| difference(i, j).abs())
         .collect();
-    median(&mut differences) / MEDIAN_DEVIATE / std::f64::consts::SQRT_2
+    median(&mut differences) / QUARTILE_DEVIATE / std::f64::consts::SQRT_2
 }
 
 /// A logarithm or a value; NaN where there is none.
@@ -141,7 +138,7 @@ fn same_level(curves: &[Vec<f32>], relative: bool) -> f64 {
     let at = |curve: &[f32], length: usize| place(f64::from(curve[length]), relative);
     let scatter = |length: usize| {
         let difference = |pair: &[Vec<f32>]| (at(&pair[0], length) - at(&pair[1], length)).abs();
-        median(&mut curves.windows(2).map(difference).collect::<Vec<_>>()) / MEDIAN_DEVIATE / std::f64::consts::SQRT_2
+        median(&mut curves.windows(2).map(difference).collect::<Vec<_>>()) / QUARTILE_DEVIATE / std::f64::consts::SQRT_2
     };
     let mut scatters: Vec<f64> = (0..lengths).map(scatter).collect();
     quantile(&mut scatters, 0.9) / (1.0 - 1.0 / lengths as f64).sqrt()

@@ -12,7 +12,7 @@ use crate::{
         square::Square,
     },
     record::{BoxError, Run, Statistic},
-    stats::median,
+    stats::{median, scatter},
     units::Bytes,
 };
 
@@ -158,8 +158,8 @@ impl Leads {
         let of_host: Vec<f64> = groups[own].par_iter().map(lead).collect();
         let known = || of_host.iter().copied().filter(|lead| !lead.is_nan());
         let usual = median(&mut known().collect::<Vec<_>>());
-        let scatter = 1.4826 * median(&mut known().map(|lead| (lead - usual).abs()).collect::<Vec<_>>());
-        Self { of_host, usual, scatter: scatter.max(LEAST_SCATTER * level) }
+        let of_all = scatter(&mut known().collect::<Vec<_>>()).max(LEAST_SCATTER * level);
+        Self { of_host, usual, scatter: of_all }
     }
 
     /// How far the usual lead stands out of its scatter.

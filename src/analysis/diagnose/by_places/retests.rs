@@ -8,11 +8,11 @@ use crate::{
     analysis::diagnose::{
         Direction, Kind, Symptom,
         folded::Folded,
-        places::{self, Least, Verdict},
+        places::{self, Least, Suspect, Verdict},
     },
     plan::Schedule,
     record::{BoxError, Run},
-    stats::median,
+    stats::{median, quantile},
 };
 
 /// The places of a run, and ranks that were found before, with what re-tests say of them.
@@ -23,15 +23,26 @@ pub(super) fn tested(
     verdict: &Verdict,
     of_ranks: Vec<Finding>,
 ) -> Result<Vec<Finding>, BoxError> {
-    let of_places = verdict.suspects.iter().map(|suspect| finding(run.header().mode, folded, suspect));
-    let found: Vec<Finding> = of_places.chain(of_ranks).collect();
-    let retests = retests(run, is_left_out, folded, verdict, &found)?;
+    let mode = run.header().mode;
+    let of_places = verdict.suspects.iter().map(|suspect| finding(mode, folded, suspect));
+    let mut found: Vec<Finding> = of_places.chain(of_ranks).collect();
+    let pairs = again(run, is_left_out, folded, verdict, &found)?;
+    let is_isolated = run.header().schedule() == Schedule::Isolated;
+    if !is_isolated {
+        let hosts = verdict.suspects.iter().enumerate().filter(|(_, suspect)| suspect.place.kind == Kind::Node);
+        for (number, suspect) in hosts {
+            if let Some(range) = confirmed_range(&pairs, verdict.noise, &found, (number, suspect.range)) {
+                let effect = median(&mut suspect.effects[range.0..=range.1].to_vec());
+                found[number] = finding(mode, folded, &Suspect { range, effect, ..suspect.clone() });
+            }
+        }
+    }
+    let retests = retests(&pairs, verdict.noise, &found, is_isolated);
     let with = |(number, finding): (usize, Finding)| {
         let Some((retest, alone)) = retests[number] else { return finding };
-        // Among others those that meet them are slower still: how slow a way makes any pair is seen alone. Of some routes
-        // the pairs are those that were slow.
+        // Among others those that meet them are slower still: how slow a way makes any pair is seen alone.
         let cells = match (finding.kind, retest) {
-            (Kind::Group, RetestVerdict::Confirmed) => {
+            (Kind::Group | Kind::Routes, RetestVerdict::Confirmed) => {
                 let suspect = &verdict.suspects[number];
                 suspect.agreement(alone.min(suspect.effect) / 2.0)
             }
@@ -47,16 +58,14 @@ fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
 }
 
-/// What the re-tests of the pairs that cross each place say, and by how much these are slow alone, `ln(ratio)`,
-/// `[finding]`; `None` where there are none. Pairs that cross no other place say most; where there are none of these, those
-/// that cross none which these have confirmed. `found`: of places in their order, then of ranks.
-fn retests(
+/// The pairs that were measured again and cross any place. `found`: of places in their order, then of ranks.
+fn again(
     run: &dyn Run,
     is_left_out: &[bool],
     folded: &Folded,
     places: &Verdict,
     found: &[Finding],
-) -> Result<Vec<Option<(RetestVerdict, f64)>>, BoxError> {
+) -> Result<Vec<Again>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> =
         places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
@@ -64,7 +73,7 @@ fn retests(
     let mut pairs = Vec::new();
     for length in 0..run.lengths().len() {
         let level = folded.level[length];
-        // Of pairs that cross no place: what is usual alone, by class of distance; among others that says nothing of it.
+        // Of pairs that cross no place: what they take alone, by class of distance; among others that says nothing of it.
         let mut usual_alone = vec![Vec::new(); places.distances.classes];
         let mut of_length = Vec::new();
         for retest in run.retests(length)? {
@@ -96,7 +105,13 @@ fn retests(
                 usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
             }
         }
-        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|of_class| median(of_class)).collect();
+        // Slow pairs are measured again, and some of these may be slow alone too, at a place that was not found: the middle
+        // is told from the faster ones.
+        let middle = |of_class: &mut Vec<f64>| {
+            let [quartile, eighth] = [places::USUAL, places::USUAL / 2.0].map(|share| quantile(of_class, share));
+            quartile + BELOW * (quartile - eighth)
+        };
+        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(middle).collect();
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
@@ -106,18 +121,68 @@ fn retests(
             Again { length, on, second: second - usual, alone: alone - usual_alone }
         }));
     }
-    let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
-        let own: Vec<&Again> = pairs.iter().filter(|pair| pair.on.contains(&number) && is_of(pair)).collect();
-        retest(&own, places.noise, &found[number], is_isolated)
+    Ok(pairs)
+}
+
+/// Among others a host that is slow at some lengths may seem so at more of them, at which its pairs meet others: its lengths
+/// without those at which they are as fast as usual alone, where they are slow alone at any; `None` where that is nothing
+/// new.
+fn confirmed_range(
+    pairs: &[Again],
+    noise: f64,
+    found: &[Finding],
+    (number, range): (usize, (usize, usize)),
+) -> Option<(usize, usize)> {
+    let (first, last) = range;
+    let finding = &found[number];
+    let is_slow = |length: usize| {
+        let own: Vec<&Again> = pairs.iter().filter(|pair| pair.length == length && pair.on.contains(&number)).collect();
+        let alone = |pairs: &[&Again]| retest(pairs, noise, finding, false).map_or(f64::NAN, |told| told.1);
+        // What crosses places of other kinds may be slow for these; as fast as usual it says something of all of them.
+        let is_like = |pair: &&Again| pair.on.iter().all(|other| found[*other].kind == finding.kind);
+        let like: Vec<&Again> = own.iter().copied().filter(is_like).collect();
+        let half = finding.ratio.ln() / 2.0;
+        // A single pair may have met a busy moment.
+        if own.len() > 1 && alone(&own) + error(noise, own.len()) < half {
+            return Some(false);
+        }
+        (alone(&like) > half).then_some(true)
     };
-    let mut verdicts: Vec<_> = (0..found.len()).map(|number| verdict(number, &|pair| pair.on.len() == 1)).collect();
+    let told: Vec<Option<bool>> = (first..=last).map(is_slow).collect();
+    let ranges = told.chunk_by(|a, b| (*a == Some(false)) == (*b == Some(false)));
+    let slow = |range: &[Option<bool>]| range.iter().filter(|slow| **slow == Some(true)).count();
+    let mut from = first;
+    let with_place = ranges.map(|range| {
+        from += range.len();
+        (slow(range), (from - range.len(), from - 1))
+    });
+    let (slow, range) = with_place.max_by_key(|(slow, _)| *slow)?;
+    (slow > 0 && range != (first, last)).then_some(range)
+}
+
+/// What the re-tests of the pairs that cross each place say, and by how much these are slow alone, `ln(ratio)`,
+/// `[finding]`; `None` where there are none. Pairs that cross no other place say most; where there are none of these, those
+/// that cross none which these have confirmed.
+fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) -> Vec<Option<(RetestVerdict, f64)>> {
+    // What a finding is about has changed with its range.
+    let is_on = |pair: &Again, number: usize| pair.on.contains(&number) && found[number].curve[pair.length].is_meant;
+    let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
+        let own: Vec<&Again> = pairs.iter().filter(|pair| is_on(pair, number) && is_of(pair)).collect();
+        retest(&own, noise, &found[number], is_isolated)
+    };
+    let is_single = |pair: &Again| pair.on.iter().filter(|number| is_on(pair, **number)).count() == 1;
+    let mut verdicts: Vec<_> = (0..found.len()).map(|number| verdict(number, &is_single)).collect();
     let confirmed: Vec<bool> =
         verdicts.iter().map(|verdict| matches!(verdict, Some((RetestVerdict::Confirmed, _)))).collect();
     for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
         *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
     }
-    Ok(verdicts)
+    verdicts
 }
+
+/// By how much the middle of a normal distribution is above its lower quartile, in units of how much that is above its lower
+/// eighth: 0.674 standard deviations, and 1.150 less these.
+const BELOW: f64 = 1.417;
 
 /// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
 /// usual)`.
@@ -145,10 +210,11 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
         _ => {}
     }
     let half = finding.ratio.ln() / 2.0;
-    // Messages that share a way slow each other down: alone it is faster, even where it is at fault. The median errs by
-    // 1.25 standard deviations over the root of the number; by 2.33 times that in one of a hundred cases.
-    let error = 2.33 * 1.25 * noise / (alone.len() as f64).sqrt();
-    let least = if is_shared(finding.kind) { Least::OF_TIMES.way.max(error).min(half) } else { half };
+    // Messages that share a way slow each other down: alone it is faster, even where it is at fault.
+    let least = match is_shared(finding.kind) {
+        true => Least::OF_TIMES.way.max(error(noise, alone.len())).min(half),
+        false => half,
+    };
     let (second, alone) = (median(&mut second), median(&mut alone));
     let verdict = match (alone > least, second > half) {
         (true, _) => RetestVerdict::Confirmed,
@@ -156,6 +222,12 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
         (false, false) => RetestVerdict::Transient,
     };
     (!alone.is_nan()).then_some((verdict, alone))
+}
+
+/// By how much the median of so many pairs errs in one of a hundred cases: by 1.25 standard deviations over the root of
+/// their number, 2.33 times.
+fn error(noise: f64, pairs: usize) -> f64 {
+    2.33 * 1.25 * noise / (pairs as f64).sqrt()
 }
 
 /// What becomes of something slow.
