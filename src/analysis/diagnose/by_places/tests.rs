@@ -210,6 +210,30 @@ fn a_way_that_some_of_its_pairs_share_is_at_fault_by_what_it_takes_alone() {
 }
 
 #[test]
+fn a_whole_way_is_at_fault_where_most_pairs_of_other_leaves_meet_somebody() {
+    // Of ten pairs of other leaves, three meet nobody.
+    let meets = |from: usize, to: usize| (from * 7 + to * 3) % 10;
+    let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
+    let way = |from: usize, to: usize| match (from / 8 == to / 8, is_bad(from, to), meets(from, to)) {
+        (true, ..) => 1.0,
+        (_, false, ..3) => 1.0,
+        (_, false, ..9) => 2.0,
+        (_, true, ..6) => 2.7,
+        _ => 4.0,
+    };
+    let run = measured((48, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let ends = |is_bad: bool, least: usize, alone: f64| {
+        let pairs = (0..8).flat_map(move |i| (8..32).map(move |j| (i, j)));
+        let is_of = move |pair: &(usize, usize)| (pair.1 < 16) == is_bad && meets(pair.0, pair.1) == least;
+        pairs.filter(is_of).map(|pair| (pair, alone)).take(4).collect::<Vec<_>>()
+    };
+    let again: Vec<(usize, usize)> = ends(true, 0, 1.0).into_iter().map(|(pair, _)| pair).collect();
+    let at_fault = measured_again(run, (&again, 1.0, 1.0), &ends(false, 4, 0.5));
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&at_fault), [format!("group {} both bandwidth", members.join(","))]);
+}
+
+#[test]
 fn some_routes_are_at_fault_by_what_they_take_alone_however_few_meet_others() {
     let is_bad = |from: usize, to: usize| from / 8 != 1 && to / 8 == 1 && to % 4 == 2;
     let way = |from: usize, to: usize| match is_bad(from, to) {

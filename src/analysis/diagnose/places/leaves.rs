@@ -85,9 +85,10 @@ fn measure(view: &View, distances: &Distances, sets: &[Set], number: usize, leas
     let (mut out, mut into, mut outside) = (Vec::new(), Vec::new(), 0);
     for other in &others {
         let pairs = || set.members.iter().flat_map(|i| other.iter().map(move |j| (*i, *j)));
-        let mut there = pairs().map(|(i, j)| fit.beyond_class(i, j)).collect();
-        let mut back = pairs().map(|(i, j)| fit.beyond_class(j, i)).collect();
-        let levels = [centre(&mut there, fit.noise), centre(&mut back, fit.noise)];
+        let mut there: Vec<f64> = pairs().map(|(i, j)| fit.beyond_class(i, j)).collect();
+        let mut back: Vec<f64> = pairs().map(|(i, j)| fit.beyond_class(j, i)).collect();
+        let levels = [quantile(&mut there, USUAL), quantile(&mut back, USUAL)];
+        there.retain(|value| !value.is_nan());
         if levels.iter().all(|level| !level.is_nan()) {
             out.push(levels[0]);
             into.push(levels[1]);
@@ -169,8 +170,10 @@ fn share_of_slow(view: &View, set: &Set, way: &Way, (direction, effect): (Direct
         slow as f64 / known.len().max(1) as f64
     };
     let others = || (0..set.is_in.len()).filter(|other| !set.is_in[*other]);
-    let of_other = |other: usize| centre(&mut set.members.iter().map(|i| value(*i, other)).collect(), fit.noise);
-    let of_member = |member: &usize| centre(&mut others().map(|other| value(*member, other)).collect(), fit.noise);
+    let of_other =
+        |other: usize| quantile(&mut set.members.iter().map(|i| value(*i, other)).collect::<Vec<_>>(), USUAL);
+    let of_member =
+        |member: &usize| quantile(&mut others().map(|other| value(*member, other)).collect::<Vec<_>>(), USUAL);
     share(&mut others().map(of_other)).min(share(&mut set.members.iter().map(of_member)))
 }
 
