@@ -158,8 +158,8 @@ impl Leads {
         let of_host: Vec<f64> = groups[own].par_iter().map(lead).collect();
         let known = || of_host.iter().copied().filter(|lead| !lead.is_nan());
         let usual = median(&mut known().collect::<Vec<_>>());
-        let of_all = scatter(&mut known().collect::<Vec<_>>()).max(LEAST_SCATTER * level);
-        Self { of_host, usual, scatter: of_all }
+        let scatter = scatter(&mut known().collect::<Vec<_>>()).max(LEAST_SCATTER * level);
+        Self { of_host, usual, scatter }
     }
 
     /// How far the usual lead stands out of its scatter.

@@ -12,7 +12,7 @@ use crate::{
     },
     plan::Schedule,
     record::{BoxError, Run},
-    stats::{median, quantile},
+    stats::{QUARTILE_DEVIATE, median, quantile},
 };
 
 /// The places of a run, and ranks that were found before, with what re-tests say of them.
@@ -105,13 +105,13 @@ fn again(
                 usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
             }
         }
-        // Slow pairs are measured again, and some of these may be slow alone too, at a place that was not found: the middle
-        // is told from the faster ones.
-        let middle = |of_class: &mut Vec<f64>| {
+        // Slow pairs are measured again, and some of these may be slow alone too, at a place that was not found: the median
+        // of the healthy ones is estimated from the faster ones.
+        let usual = |of_class: &mut Vec<f64>| {
             let [quartile, eighth] = [places::USUAL, places::USUAL / 2.0].map(|share| quantile(of_class, share));
             quartile + BELOW * (quartile - eighth)
         };
-        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(middle).collect();
+        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(usual).collect();
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
@@ -137,7 +137,7 @@ fn confirmed_range(
     let finding = &found[number];
     let is_slow = |length: usize| {
         let own: Vec<&Again> = pairs.iter().filter(|pair| pair.length == length && pair.on.contains(&number)).collect();
-        let alone = |pairs: &[&Again]| retest(pairs, noise, finding, false).map_or(f64::NAN, |told| told.1);
+        let alone = |pairs: &[&Again]| retest(pairs, noise, finding, false).map_or(f64::NAN, |(_, alone)| alone);
         // What crosses places of other kinds may be slow for these; as fast as usual it says something of all of them.
         let is_like = |pair: &&Again| pair.on.iter().all(|other| found[*other].kind == finding.kind);
         let like: Vec<&Again> = own.iter().copied().filter(is_like).collect();
@@ -148,8 +148,8 @@ fn confirmed_range(
         }
         (alone(&like) > half).then_some(true)
     };
-    let told: Vec<Option<bool>> = (first..=last).map(is_slow).collect();
-    let ranges = told.chunk_by(|a, b| (*a == Some(false)) == (*b == Some(false)));
+    let known: Vec<Option<bool>> = (first..=last).map(is_slow).collect();
+    let ranges = known.chunk_by(|a, b| (*a == Some(false)) == (*b == Some(false)));
     let slow = |range: &[Option<bool>]| range.iter().filter(|slow| **slow == Some(true)).count();
     let mut from = first;
     let with_place = ranges.map(|range| {
@@ -180,9 +180,9 @@ fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) ->
     verdicts
 }
 
-/// By how much the middle of a normal distribution is above its lower quartile, in units of how much that is above its lower
-/// eighth: 0.674 standard deviations, and 1.150 less these.
-const BELOW: f64 = 1.417;
+/// By how much the median of a normal distribution is above its lower quartile, in units of how much that is above its lower
+/// eighth, which is 1.150 standard deviations from the median.
+const BELOW: f64 = QUARTILE_DEVIATE / (1.150_349_38 - QUARTILE_DEVIATE);
 
 /// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
 /// usual)`.
@@ -248,10 +248,10 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     // messages do not make a way busy.
     let is_rank = finding.kind == Kind::Rank && finding.symptom == Symptom::Bandwidth;
     let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
-    // Whatever crosses a slow way is slow; among others only what meets them. A whole way is told by its fastest pairs, and
-    // among others these take as long as usual pairs that meet somebody: what they take alone says more.
-    let is_told = finding.kind == Kind::Group && finding.retest == Some(RetestVerdict::Confirmed);
-    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes) && !is_told;
+    // Whatever crosses a slow way is slow; among others only what meets them. A whole way is found by its fastest pairs, and
+    // among others these take as long as usual pairs that meet others: what they take alone says more.
+    let is_confirmed = finding.kind == Kind::Group && finding.retest == Some(RetestVerdict::Confirmed);
+    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes) && !is_confirmed;
     let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
     match (finding.retest, may_be_load) {
         (Some(RetestVerdict::Contention), _) => Fate::Met,

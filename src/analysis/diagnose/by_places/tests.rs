@@ -210,8 +210,8 @@ fn a_way_that_some_of_its_pairs_share_is_at_fault_by_what_it_takes_alone() {
 }
 
 #[test]
-fn a_whole_way_is_at_fault_where_most_pairs_of_other_leaves_meet_somebody() {
-    // Of ten pairs of other leaves, three meet nobody.
+fn a_whole_way_is_at_fault_where_most_pairs_of_other_leaves_meet_others() {
+    // Of ten pairs of other leaves, three meet no others.
     let meets = |from: usize, to: usize| (from * 7 + to * 3) % 10;
     let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
     let way = |from: usize, to: usize| match (from / 8 == to / 8, is_bad(from, to), meets(from, to)) {

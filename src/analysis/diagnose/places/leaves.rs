@@ -1,9 +1,9 @@
 //! The ways of leaves and pods to everybody else, whole or some of their routes, and the ways between two of them.
 //!
 //! In: a [`View`] and [`Distances`]. Out: [`Suspect`]s. What a host adds, it adds inside its leaf too: the way out of a
-//! leaf is what its hosts take longer outside than inside. It is found from the least effect of a host on, though it is worth
-//! a word from its own on: what explains its pairs is no host's. Ways between two sets may be longer than others, so that
-//! they are looked for from their own on.
+//! leaf is what the fastest of its pairs take longer outside than inside. It is found from the least effect of a host
+//! on, though it is worth a word from its own on: what explains its pairs is no host's. Ways between two sets may be
+//! longer than others, so that they are looked for from their own on.
 
 use super::{
     Budget, Place, Suspect, View,
@@ -87,6 +87,7 @@ fn measure(view: &View, distances: &Distances, sets: &[Set], number: usize, leas
         let pairs = || set.members.iter().flat_map(|i| other.iter().map(move |j| (*i, *j)));
         let mut there: Vec<f64> = pairs().map(|(i, j)| fit.beyond_class(i, j)).collect();
         let mut back: Vec<f64> = pairs().map(|(i, j)| fit.beyond_class(j, i)).collect();
+        // Among others some meet others on their way: what the way itself takes is seen by the fastest.
         let levels = [quantile(&mut there, USUAL), quantile(&mut back, USUAL)];
         there.retain(|value| !value.is_nan());
         if levels.iter().all(|level| !level.is_nan()) {

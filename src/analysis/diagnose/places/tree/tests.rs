@@ -1,0 +1,93 @@
+//! Leaves that are known, in times with noise.
+
+use rand::RngExt;
+
+use super::*;
+use crate::analysis::drawn::{self, generator, is_same_partition, normal, square};
+
+#[test]
+fn leaves_of_any_size_are_found() {
+    for (seed, sizes) in [
+        (1, &[4, 4, 4][..]),
+        (2, &[8, 8, 4]),
+        (3, &[16; 6]),
+        (4, &[3, 3]),
+        (5, &[2; 6]),
+        (6, &[16, 8]),
+        (7, &[19, 9, 4]),
+    ] {
+        let mut rng = generator(seed);
+        let leaf = drawn::leaves(sizes, &mut rng);
+        let hosts = leaf.len();
+        let own: Vec<f64> = (0..hosts).map(|_| 0.02 * rng.random::<f64>()).collect();
+        let times = square(hosts, |i, j| {
+            1.0 + own[i] + own[j] + if leaf[i] == leaf[j] { 0.0 } else { 0.12 } + 0.01 * normal(&mut rng)
+        });
+        assert!(is_same_partition(&leaves(&times), &leaf), "{sizes:?}: {:?} {leaf:?}", leaves(&times));
+    }
+}
+
+#[test]
+fn leaves_of_very_many_hosts_are_found_from_some() {
+    let mut rng = generator(8);
+    let leaf = drawn::leaves(&[40, 110, 40, 43, 10], &mut rng);
+    let slow = |host: usize| if host % 50 == 7 { 0.3 } else { 0.0 };
+    let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.12 };
+    let times = square(243, |i, j| 1.0 + slow(i) + slow(j) + far(i, j) + 0.01 * normal(&mut rng));
+    assert!(is_same_partition(&leaves_of_many(&times, 100), &leaf));
+    let one = square(243, |i, j| 1.0 + slow(i) + slow(j) + 0.01 * normal(&mut rng));
+    assert_eq!(leaves_of_many(&one, 100), [0; 243]);
+}
+
+#[test]
+fn one_switch_has_one_leaf() {
+    for seed in 0..20 {
+        let mut rng = generator(seed);
+        let hosts = 6 + seed as usize * 2;
+        let slow = |host: usize| if host == 1 { 0.5 } else { 0.0 };
+        let times = square(hosts, |i, j| slow(i) + slow(j) + 0.02 * normal(&mut rng));
+        assert_eq!(leaves(&times), vec![0; hosts], "{seed}");
+    }
+}
+
+#[test]
+fn a_host_that_only_adds_something_is_no_leaf_by_itself() {
+    let mut rng = generator(7);
+    let own = |host: usize| if host == 3 { 0.015 } else { 0.0 };
+    let times = symmetric_times(&mut rng, own);
+    let split: Vec<usize> = (0..24).map(|host| if host == 3 { 3 } else { host / 8 }).collect();
+    let whole: Vec<usize> = (0..24).map(|host| host / 8).collect();
+    assert!(is_same_partition(&apart(&split, &times), &whole));
+    assert!(is_same_partition(&apart(&whole, &times), &whole));
+}
+
+#[test]
+fn a_leaf_that_is_parted_into_single_hosts_is_put_together() {
+    let mut rng = generator(10);
+    let far = |i: usize, j: usize| if i / 12 == j / 12 { 0.75 } else { 1.0 };
+    let times = square(96, |i, j| far(i, j) + 0.005 * normal(&mut rng));
+    let whole: Vec<usize> = (0..96).map(|host| host / 12).collect();
+    let parted: Vec<usize> = (0..96).map(|host| if host >= 84 && host % 3 > 0 { host } else { host / 12 }).collect();
+    assert!(is_same_partition(&apart(&by_size(&parted), &times), &whole));
+}
+
+#[test]
+fn a_host_that_is_slow_with_most_of_its_leaf_is_of_that_leaf() {
+    let mut rng = generator(9);
+    let is_slow = |i: usize, j: usize| i == 0 && [1, 2, 5, 9].contains(&j);
+    let far = |i: usize, j: usize| if i / 4 == j / 4 { 0.8 } else { 1.0 };
+    let slow = |i: usize, j: usize| if is_slow(i, j) || is_slow(j, i) { 0.5 } else { 0.0 };
+    let times = square(12, |i, j| far(i, j) + slow(i, j) + 0.01 * normal(&mut rng));
+    let whole: Vec<usize> = (0..12).map(|host| host / 4).collect();
+    let alone: Vec<usize> = (0..12).map(|host| if host == 0 { 3 } else { host / 4 }).collect();
+    let two: Vec<usize> = (0..12).map(|host| if [0, 3].contains(&host) { 3 } else { host / 4 }).collect();
+    for split in [&whole, &alone, &two] {
+        assert!(is_same_partition(&rejoined(split, &times), &whole), "{split:?}");
+    }
+}
+
+/// Three leaves of eight hosts.
+fn symmetric_times(rng: &mut rand_chacha::ChaCha8Rng, own: impl Fn(usize) -> f64) -> Square {
+    let far = |i: usize, j: usize| if i / 8 == j / 8 { 0.8 } else { 1.0 };
+    square(24, |i, j| far(i, j) + own(i) + own(j) + 0.002 * normal(rng))
+}
