@@ -124,9 +124,12 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     let Some(of_hosts) = Spread::of((0..hosts).map(|host| (fit.send[host] - fit.receive[host]) / 2.0)) else {
         return Vec::new();
     };
-    // Medians err by 1.25 standard deviations over the root of their numbers, quartiles by 1.36.
-    let error_of_cells =
-        |way: &Way| 1.25 * fit.noise * (1.36f64.powi(2) * 0.5 / way.outside as f64 + 0.25 / way.inside as f64).sqrt();
+    // Medians err by 1.25 standard deviations over the root of their numbers, quartiles by 1.36: outside these are quartiles
+    // of quartiles.
+    let error_of_cells = |way: &Way| {
+        let [outside, inside] = [1.36 * 1.36, 1.25].map(|error: f64| error.powi(2));
+        fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()
+    };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
     let (expected, freedom) = view.expected(usual, view.alike_ways(budget.least));
     let common = || ways.iter().flatten().map(|way| way.common);
