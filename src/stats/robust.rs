@@ -2,7 +2,7 @@
 
 use super::median;
 
-/// Quartiles of a normal distribution are this many standard deviations from its middle, and so is the median of absolute
+/// Quartiles of a normal distribution are this many standard deviations from its mean, and so is the median of absolute
 /// deviations.
 pub const QUARTILE_DEVIATE: f64 = 0.674_489_75;
 
