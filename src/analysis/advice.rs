@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is known of a finding, in the words of the document `network_test.diagnosis/1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// The diagnosis that it comes from.
+    /// The diagnosis that it comes from, and when that was measured.
     pub run: String,
     /// Its name there, for example `F1`.
     pub id: String,
@@ -83,7 +83,8 @@ pub struct Plan {
     pub reserve: Vec<Named>,
     /// Findings that lead to nothing.
     pub left_out: Vec<(Named, LeftOut)>,
-    /// Hosts that are not drained: what this tool drained earlier may come back.
+    /// Hosts that no finding of any diagnosis names: what this tool drained earlier may come back. Hosts whose findings are
+    /// left out are neither drained nor healthy.
     pub healthy: Vec<String>,
     /// Where more hosts than the policy allows would be drained: how many. The plan is empty then.
     pub breaker: Option<usize>,
@@ -118,7 +119,8 @@ pub fn plan(diagnoses: &[Vec<Named>], hosts: &BTreeSet<String>, policy: &Policy)
     if drain.len() as f64 > policy.at_most * hosts.len() as f64 {
         return Plan { breaker: Some(drain.len()), left_out: plan.left_out, ..Plan::default() };
     }
-    plan.healthy = hosts.iter().filter(|host| !drain.contains_key(*host)).cloned().collect();
+    let is_named = |host: &String| diagnoses.iter().flatten().any(|finding| finding.hosts.contains(host));
+    plan.healthy = hosts.iter().filter(|host| !is_named(host)).cloned().collect();
     plan.drain = drain.into_iter().map(|(host, why)| Drain { host, why }).collect();
     plan
 }
@@ -163,7 +165,8 @@ mod tests {
         assert_eq!(plan.reserve.len(), 1);
         let why: Vec<_> = plan.left_out.iter().map(|(finding, why)| (finding.hosts[0].as_str(), *why)).collect();
         assert_eq!(why, [("n5", LeftOut::Unconfirmed), ("n6", LeftOut::Shared)]);
-        assert_eq!(plan.healthy.len(), 19);
+        let named = ["n1", "n2", "n3", "n5", "n6", "n7"].map(str::to_owned);
+        assert!(plan.healthy.len() == 14 && named.iter().all(|host| !plan.healthy.contains(host)), "{plan:?}");
     }
 
     #[test]
@@ -188,6 +191,8 @@ mod tests {
         let night = vec![finding("a", "node", &["n3"], 2.0, true), finding("a", "node", &["n4"], 2.0, true)];
         let known = |host: &str, symptom: Option<&str>| (BTreeSet::from([host.to_owned()]), symptom.map(str::to_owned));
         let policy = Policy { known: vec![known("n3", None), known("n4", Some("latency"))], ..POLICY };
-        assert_eq!(drained(&plan(&[night], &hosts(20), &policy)), ["n4"]);
+        let plan = plan(&[night], &hosts(20), &policy);
+        assert_eq!(drained(&plan), ["n4"]);
+        assert!(!plan.healthy.contains(&"n3".to_owned()), "it waits for its repair");
     }
 }

@@ -37,20 +37,26 @@ impl Scheduler {
         (Self::Pbs, include_str!("advice/pbs.sh")),
         (Self::Kubernetes, include_str!("advice/kubernetes.sh")),
     ];
+
+    /// The command that reserves hosts for an hour, before their names, where there is one.
+    fn reserve(self) -> Option<&'static str> {
+        (self == Self::Slurm)
+            .then_some("scontrol create reservation StartTime=now Duration=60 Users=root Flags=IGNORE_JOBS Nodes=")
+    }
 }
 
-/// Writes the plan. `seconds`: since 1970, when the newest of the diagnoses was made.
+/// Writes the plan. `seconds`: since 1970, when the newest of the diagnosed runs was measured.
 pub fn write(plan: &Plan, scheduler: Scheduler, seconds: u64, out: &mut dyn Write) -> io::Result<()> {
     match Scheduler::PREAMBLES.iter().find(|(of, _)| *of == scheduler) {
-        Some((_, preamble)) => script(plan, preamble, out),
+        Some((_, preamble)) => script(plan, (preamble, scheduler.reserve()), out),
         None => list(plan, seconds, out),
     }
 }
 
-fn script(plan: &Plan, preamble: &str, out: &mut dyn Write) -> io::Result<()> {
+fn script(plan: &Plan, (preamble, reserve): (&str, Option<&str>), out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "#!/bin/sh")?;
     writeln!(out, "# What network_analyze advises. Read it, then run it: nothing was done yet.")?;
-    remarks(plan, out)?;
+    remarks(plan, reserve, out)?;
     writeln!(out, "prefix='{PREFIX}'\n{preamble}")?;
     for drain in &plan.drain {
         writeln!(out, "drain {} {}", quoted(&drain.host), quoted(&reason(&drain.why)))?;
@@ -61,9 +67,9 @@ fn script(plan: &Plan, preamble: &str, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Of every host: `HOST SECONDS ok` or `HOST SECONDS drain REASON`.
+/// Of every host but those whose findings are left out: `HOST SECONDS ok` or `HOST SECONDS drain REASON`.
 fn list(plan: &Plan, seconds: u64, out: &mut dyn Write) -> io::Result<()> {
-    remarks(plan, out)?;
+    remarks(plan, None, out)?;
     for drain in &plan.drain {
         writeln!(out, "{} {seconds} drain {}", drain.host, reason(&drain.why))?;
     }
@@ -73,8 +79,8 @@ fn list(plan: &Plan, seconds: u64, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the plan does not do, and why, as comments.
-fn remarks(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+/// What the plan does not do, and why, as comments. `reserve`: the command that reserves hosts, before their names.
+fn remarks(plan: &Plan, reserve: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     if let Some(count) = plan.breaker {
         writeln!(
             out,
@@ -84,6 +90,9 @@ fn remarks(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     }
     for pair in &plan.reserve {
         writeln!(out, "# Reserve both for a closer look, drain neither: {}", described(pair))?;
+        if let Some(command) = reserve {
+            writeln!(out, "#   {command}{}", pair.hosts.join(","))?;
+        }
     }
     for (finding, why) in &plan.left_out {
         let why = match why {
@@ -160,6 +169,7 @@ mod tests {
         );
         assert!(script.contains("resume 'n4'\n"), "{script}");
         assert!(script.contains("# Reserve both for a closer look, drain neither: link n1 and n2"), "{script}");
+        assert!(script.contains("IGNORE_JOBS Nodes=n1,n2\n"), "{script}");
         assert!(script.contains("# Left out (known already): node n3"), "{script}");
     }
 

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    time::UNIX_EPOCH,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use anyhow::Context;
@@ -43,8 +43,8 @@ pub struct Advise {
     #[arg(long)]
     unconfirmed: bool,
 
-    /// Known findings, one in a line: a host, or two hosts of a link, then a symptom if only that is known; # begins a
-    /// comment
+    /// Known findings, which drain nobody and bring nobody back, one in a line: a host, or two hosts of a link, then a
+    /// symptom if only that is known; # begins a comment
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
 }
@@ -85,6 +85,14 @@ struct Document {
     #[serde(default)]
     groups: Vec<Vec<String>>,
     findings: Vec<Finding>,
+    #[serde(default)]
+    judged: Vec<JudgedRun>,
+}
+
+#[derive(Deserialize)]
+struct JudgedRun {
+    #[serde(default)]
+    created: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -111,19 +119,19 @@ impl Advise {
                 output::note(&format!("`{}` could not be judged: it drains nobody", path.display()));
                 continue;
             }
-            let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            let run = name.trim_end_matches(".diagnosis").to_owned();
+            let created = document.judged.iter().filter_map(|run| seconds(run.created.as_deref()?)).max();
+            let run = name_of(path, created);
             hosts.extend(document.groups.iter().flatten().cloned());
             if document.run.is_some() {
                 judged.extend(document.groups.into_iter().flatten());
             }
             found.push(document.findings.into_iter().map(|finding| named(finding, &run)).collect::<Vec<_>>());
-            newest = newest.max(modified(path));
+            newest = newest.max(created.unwrap_or_else(|| modified(path)));
         }
         let policy = Policy {
             at_most: self.at_most,
             unconfirmed: self.unconfirmed,
-            known: self.known.as_deref().map(known).transpose()?.unwrap_or_default(),
+            known: self.known.as_deref().map(|path| known(path, &hosts)).transpose()?.unwrap_or_default(),
         };
         let mut plan = plan(&found, &hosts, &policy);
         plan.healthy.retain(|host| judged.contains(host));
@@ -165,6 +173,25 @@ fn named(finding: Finding, run: &str) -> Named {
     }
 }
 
+/// What a diagnosis is called: its file, which may have the same name every night, and when it was measured.
+fn name_of(path: &Path, created: Option<u64>) -> String {
+    let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = name.trim_end_matches(".diagnosis");
+    match created {
+        Some(created) => {
+            let time = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(created));
+            format!("{name}, {time}")
+        }
+        None => name.to_owned(),
+    }
+}
+
+/// Seconds since 1970 at a moment in RFC 3339.
+fn seconds(moment: &str) -> Option<u64> {
+    let moment = humantime::parse_rfc3339_weak(moment).ok()?;
+    moment.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
+}
+
 /// Seconds since 1970 when a file was written.
 fn modified(path: &Path) -> u64 {
     let time = fs::metadata(path).and_then(|data| data.modified()).ok();
@@ -178,20 +205,35 @@ fn share(text: &str) -> Result<f64, String> {
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0).ok_or_else(wrong)
 }
 
-fn known(path: &Path) -> Result<Vec<Known>, Failure> {
+/// `hosts`: all that the diagnoses are about. Of a line with a word that is neither a host nor a symptom, the hosts are known
+/// whatever they have: what was meant must not be drained.
+fn known(path: &Path, hosts: &BTreeSet<String>) -> Result<Vec<Known>, Failure> {
     const SYMPTOMS: [&str; 8] = ["latency", "bandwidth", "jitter", "duplex", "noise", "silent", "lossy", "damaged"];
     let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read `{}`", path.display()))
         .map_err(Failure::Files)?;
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    Ok(lines
-        .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .filter(|words| !words.is_empty())
-        .map(|mut words| {
-            let symptom = words.pop_if(|last| SYMPTOMS.contains(&last.as_str()));
-            (words.into_iter().collect(), symptom)
-        })
-        .collect())
+    let mut known = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut words: Vec<String> =
+            line.split('#').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+        let symptom = words.pop_if(|last| SYMPTOMS.contains(&last.as_str()));
+        if let [first, others @ ..] = &words[..]
+            && let Some(strange) = others.iter().find(|word| !hosts.contains(*word))
+        {
+            output::note(&format!(
+                "`{}`, line {}: `{strange}` is neither a host of these diagnoses nor a symptom ({}); all findings about \
+                 `{first}` are taken as known",
+                path.display(),
+                number + 1,
+                SYMPTOMS.join(", ")
+            ));
+            known.push((BTreeSet::from([first.clone()]), None));
+        }
+        if !words.is_empty() {
+            known.push((words.into_iter().collect(), symptom));
+        }
+    }
+    Ok(known)
 }
 
 #[cfg(test)]
