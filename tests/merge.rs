@@ -277,7 +277,7 @@ fn runs_that_did_not_measure_the_same_are_refused_by_name() {
         place.merge(&["usual", name]).fails(exit::FILES, &[said, &named]);
         assert!(!store::exists(&place.path("all")), "nothing is left behind");
     }
-    place.merge(&["noise1", "noise2"]).fails(exit::FILES, &["`noise2`", "noise is", "2 messages", "1 messages"]);
+    place.merge(&["noise1", "noise2"]).fails(exit::FILES, &["`noise2`", "noise is", "2 messages", "1 message of"]);
 }
 
 #[test]
@@ -332,4 +332,46 @@ fn a_statistic_that_a_run_lacks_is_left_out_and_said() {
 fn help_tells_how_cells_are_weighed() {
     let help = Place::new().analyze(["merge", "--help"]).stdout;
     assert!(help.contains("weighted by numbers of samples") && help.contains("--output"), "{help}");
+}
+
+/// `1 bytes` or `1 of 1 lengths`, if a text has it: a 1 that no digit, sign or point is part of, and a plural behind it.
+fn plural_of_one(text: &str) -> Option<String> {
+    let things = "bytes cells classes exceptions exchanges findings groups hosts lengths levels matrices measurements messages \
+                  pairs places processes processs ranges ranks rectangles rounds runs samples sets switches";
+    let is_plural =
+        |word: &str| things.split(' ').any(|thing| thing == word.trim_matches(|sign: char| !sign.is_alphabetic()));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let of_one = |two: &&[&str]| two[0].trim_start_matches(['(', '"', '\'', '>']) == "1" && is_plural(two[1]);
+    words.windows(2).find(of_one).map(|two| two.join(" "))
+}
+
+#[test]
+fn one_of_a_thing_is_no_plural() {
+    assert_eq!(plural_of_one("(1 lengths), 11 bytes").as_deref(), Some("(1 lengths),"));
+    assert_eq!(plural_of_one("1 byte, 2.1 bytes, -1 bytes, 1 of 2 pairs, 21 hosts"), None);
+    let one_length = whole(|config| config.sweep = sweep(&[1]));
+    let place = Place::new().with("one", &part(&one_length, &[1], 1)).with("two", &part(&one_length, &[1, 2], 1));
+    for run in ["one", "two"] {
+        let picture = format!("{run}.svg");
+        for arguments in [
+            &["info", run][..],
+            &["cluster", run, "--list"],
+            &["cluster", run, "--output", "archive.nc", "--force", "--tolerance", "0"],
+            &["topology", run],
+            &["view", run],
+            &["view", run, "--row", "0"],
+            &["topology", run, "--format", "dot"],
+            &["fit", run],
+            &["diagnose", run],
+            &["compare", run, run],
+            &["plot", run, "--output", &picture, "--force"],
+            &["merge", "one", "two", "-o", "all"],
+        ] {
+            let Ended { stdout, stderr, .. } = place.analyze(arguments);
+            let drawn = fs::read_to_string(place.path(&picture)).unwrap_or_default();
+            for text in [stdout, stderr, drawn] {
+                assert_eq!(plural_of_one(&text), None, "{arguments:?}: {text}");
+            }
+        }
+    }
 }

@@ -24,6 +24,11 @@ fn one_rank_is_told_how_to_start_more() {
     let outcome = job(folder.path(), 1, "").run();
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains("pairs need at least 2"), "{outcome:?}");
+    assert!(outcome.stderr.contains("may belong to another MPI"), "{outcome:?}");
+    let version = Command::new(PROGRAM).arg("--version").output().unwrap().stdout;
+    let version = String::from_utf8(version).unwrap();
+    let library = version.lines().find_map(|line| line.strip_prefix("MPI: ")).unwrap();
+    assert!(outcome.stderr.contains(&format!("built for {library}: compare with")), "{outcome:?}");
     assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
 }
 
@@ -108,6 +113,13 @@ fn a_dry_run_plans_without_a_launcher() {
     }
     let alone = program("--dry-run --ranks 1");
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+    assert!(!String::from_utf8_lossy(&alone.stderr).contains("another MPI"), "{alone:?}");
+    let noted = program("--dry-run --ranks 4 --schedule disjoint -t bcast --lengths 1");
+    assert_eq!(noted.status.code(), Some(0), "{noted:?}");
+    let note = "network_test: note: --schedule disjoint does not apply to bcast";
+    assert!(String::from_utf8_lossy(&noted.stderr).contains(note), "{noted:?}");
+    let quiet = program("--dry-run --ranks 4 --schedule disjoint -t bcast --lengths 1 --quiet");
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{quiet:?}");
 }
 
 #[test]

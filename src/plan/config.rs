@@ -207,7 +207,10 @@ pub enum ConfigError {
     TooFewRanks { ranks: usize },
     #[error("{ranks} ranks are more than the {MAX_RANKS} that a run may have")]
     TooManyRanks { ranks: usize },
-    #[error("{asked} noise processes for {mode}: with {ranks} ranks at most {} are not in the pair (-p)", ranks - 2)]
+    #[error(
+        "-p {asked} for {mode}: with {ranks} ranks at most {} are not in the pair and can make noise",
+        ranks - 2
+    )]
     TooMuchNoise { mode: Mode, asked: usize, ranks: usize },
     #[error("--sample-rounds 0 measures nothing: give 1 or more")]
     NoRounds,

@@ -7,14 +7,14 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Table, amount};
+use super::{Table, amount, bytes};
 use crate::{
     analysis::{
         distribution::{Distribution, LEVELS},
         tally::Tally,
     },
     record::{Header, MERGED, MIXED, Moments, State, Statistic},
-    units::{Bytes, Hosts, Seconds, hostlist, shown, utc},
+    units::{Bytes, Hosts, Seconds, counted, hostlist, shown, utc},
 };
 
 /// What is said about a run.
@@ -65,7 +65,12 @@ impl Info<'_> {
         lines.push(("samples", samples(self.header)));
         if mode.has_noise() {
             let noise = self.header.noise;
-            let text = format!("{} ranks, {} x {} bytes each", noise.processes, noise.messages, noise.length.0);
+            let text = format!(
+                "{}, {} x {} each",
+                counted(noise.processes, "rank"),
+                noise.messages,
+                counted(noise.length.0 as usize, "byte")
+            );
             lines.push(("noise", text));
         }
         lines.push(("hosts", format!("{}: {}", hosts.count(), hostlist::compress(hosts.names()))));
@@ -77,7 +82,7 @@ impl Info<'_> {
         let known = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
         if let Some(times) = self.header.item(MERGED) {
             let count = times.split(' ').count();
-            lines.push(("merged", format!("of {count} {}, created {}", runs(count), times.replace(' ', ", "))));
+            lines.push(("merged", format!("of {}, created {}", counted(count, "run"), times.replace(' ', ", "))));
         }
         lines.extend(known("created", &provenance.created));
         if let Some(Moments { begin, end }) = self.moments {
@@ -104,10 +109,10 @@ impl Info<'_> {
         let state = if finished == planned { "complete" } else { "unfinished" };
         let span = match self.lengths {
             [] => String::new(),
-            [only] => format!(" ({only} bytes)"),
+            [only] => format!(" ({})", bytes(*only)),
             [first, .., last] => format!(" ({first} to {last} bytes)"),
         };
-        format!("{finished} of {planned} lengths: {state}{span}")
+        format!("{finished} of {}: {state}{span}", counted(planned, "length"))
     }
 
     fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -184,10 +189,6 @@ impl Info<'_> {
     }
 }
 
-fn runs(count: usize) -> &'static str {
-    if count == 1 { "run" } else { "runs" }
-}
-
 fn known(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -210,7 +211,8 @@ fn samples(header: &Header) -> String {
         text += &format!(", after {warmup} that are not counted");
     }
     if let Some(rounds) = told("sample_rounds") {
-        text += &format!("; only {rounds} random rounds, the other pairs are missing");
+        let what = if rounds == "1" { "round" } else { "rounds" };
+        text += &format!("; only {rounds} random {what}, the other pairs are missing");
     }
     text
 }

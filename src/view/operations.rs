@@ -11,7 +11,7 @@ use super::Table;
 use crate::{
     analysis::operations::{ChainSweep, Comparison, chain_sweeps, comparisons},
     record::operations::{Measured, Operations},
-    units::{Seconds, hostlist, shown},
+    units::{Seconds, counted, hostlist, shown},
 };
 
 /// Writes the description for people.
@@ -59,7 +59,8 @@ pub fn write(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
     }
     for program in &run.programs {
         let time = Seconds(program.measured.summary.median);
-        writeln!(out, "\nprogram {}: {time} with {} processes", shown(&program.name), program.procs)?;
+        let processes = if program.procs == 1 { "process" } else { "processes" };
+        writeln!(out, "\nprogram {}: {time} with {} {processes}", shown(&program.name), program.procs)?;
     }
     Ok(())
 }
@@ -109,7 +110,7 @@ fn lines(run: &Operations) -> Vec<(&'static str, String)> {
         ("cells", format!("{} measured", run.cells())),
     ];
     if run.damaged() > 0 {
-        lines.push(("damaged", format!("{} samples had a wrong result", run.damaged())));
+        lines.push(("damaged", format!("{} had a wrong result", counted(run.damaged() as usize, "sample"))));
     }
     let provenance = &run.provenance;
     let known = [

@@ -39,11 +39,11 @@ impl Regions<'_> {
         let hosts = &header.hosts;
         writeln!(
             out,
-            "{statistic} of {}, {} ranks on {} hosts, {} lengths",
+            "{statistic} of {}, {} on {}, {}",
             header.mode,
-            hosts.ranks(),
-            hosts.count(),
-            self.about.lengths.len()
+            counted(hosts.ranks(), "rank"),
+            counted(hosts.count(), "host"),
+            counted(self.about.lengths.len(), "length")
         )?;
         writeln!(out, "bound      {}: no value is further from what was measured", tolerance.describe())?;
         writeln!(out, "because    {reason}")?;
@@ -66,19 +66,21 @@ impl Regions<'_> {
         let pairs: usize = range.regions.iter().map(|region| region.pairs).sum();
         writeln!(
             out,
-            "range {} of {}: {} ({} lengths), {} sets of {pairs} pairs, {} cells kept exactly",
+            "range {} of {}: {} ({}), {} of {}, {} kept exactly",
             number + 1,
             self.ranges.len(),
             span(&range.lengths),
-            range.lengths.len(),
-            range.regions.len(),
-            range.exceptions
+            counted(range.lengths.len(), "length"),
+            counted(range.regions.len(), "set"),
+            counted(pairs, "pair"),
+            counted(range.exceptions, "cell")
         )?;
         if range.missing_pairs > 0 {
-            writeln!(out, "  {} pairs are missing", range.missing_pairs)?;
+            writeln!(out, "  {} missing", pairs_are(range.missing_pairs))?;
         }
         if range.lonely_pairs > 0 {
-            writeln!(out, "  {} pairs are in no set: all of their values are kept exactly", range.lonely_pairs)?;
+            let lonely = pairs_are(range.lonely_pairs);
+            writeln!(out, "  {lonely} in no set: all values of such pairs are kept exactly")?;
         }
         let most = if self.all { usize::MAX } else { MOST_REGIONS };
         for (number, region) in range.regions.iter().take(most).enumerate() {
@@ -86,7 +88,8 @@ impl Regions<'_> {
         }
         if range.regions.len() > most {
             let rest: usize = range.regions[most..].iter().map(|region| region.pairs).sum();
-            writeln!(out, "  and {} more sets of {rest} pairs; --all shows them", range.regions.len() - most)?;
+            let sets = counted(range.regions.len() - most, "more set");
+            writeln!(out, "  and {sets} of {}; --all shows them", counted(rest, "pair"))?;
         }
         Ok(())
     }
@@ -102,7 +105,8 @@ impl Regions<'_> {
         }
         if !region.changes.is_empty() {
             let changes: Vec<String> = region.changes.iter().map(|change| change.0.to_string()).collect();
-            text += &format!(", changes at {} bytes", changes.join(", "));
+            let unit = if changes == ["1"] { "byte" } else { "bytes" };
+            text += &format!(", changes at {} {unit}", changes.join(", "));
         }
         writeln!(out, "{text}")?;
         if self.is_scattered(region) {
@@ -128,7 +132,8 @@ impl Regions<'_> {
         }
         if across.len() > most {
             let rest: usize = across[most..].iter().map(|r| r.sources.len() * r.destinations.len()).sum();
-            writeln!(out, "    and {} smaller rectangles, {rest} pairs", across.len() - most)?;
+            let rectangles = counted(across.len() - most, "smaller rectangle");
+            writeln!(out, "    and {rectangles}, {}", counted(rest, "pair"))?;
         }
         Ok(())
     }
@@ -233,10 +238,15 @@ fn names(hosts: &Hosts, ranks: &[Rank]) -> String {
     hostlist::compress(&list)
 }
 
+/// `1 pair is`, `2 pairs are`.
+fn pairs_are(count: usize) -> String {
+    format!("{} {}", counted(count, "pair"), if count == 1 { "is" } else { "are" })
+}
+
 fn span(lengths: &[Bytes]) -> String {
     match lengths {
         [] => "no length".to_owned(),
-        [only] => format!("{} bytes", only.0),
+        [only] => counted(only.0 as usize, "byte"),
         [first, .., last] => format!("{} to {} bytes", first.0, last.0),
     }
 }
@@ -377,7 +387,7 @@ mod tests {
         let list = text(&about, vec![region(&[(&[0, 1], &[2, 3])]), region(&[(&[4], &[0, 1, 2, 3, 4])])], false);
         assert!(list.contains("    n1 -> n2\n") && list.contains("    n3 -> all\n"), "{list}");
         assert!(list.contains("1.00 us to 2.00 us") && list.contains("bound      5 %"), "{list}");
-        assert!(list.contains("2 pairs are missing") && list.contains("1 pairs are in no set"), "{list}");
+        assert!(list.contains("2 pairs are missing") && list.contains("  1 pair is in no set"), "{list}");
     }
 
     #[test]

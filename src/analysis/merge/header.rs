@@ -6,7 +6,7 @@ use super::Part;
 use crate::{
     plan::{Noise, RETEST_SAMPLES},
     record::{Header, MERGED, MIXED, Provenance},
-    units::{Bytes, Hosts},
+    units::{Bytes, Hosts, counted},
 };
 
 /// Created time of a part that does not tell it.
@@ -59,8 +59,11 @@ fn difference(a: &Header, b: &Header) -> Option<(String, String, String)> {
         lengths.map(|(index, (a, b))| (format!("sweep (length number {})", index + 1), a.to_string(), b.to_string())),
     );
     if a.mode.has_noise() {
-        let text =
-            |Noise { length, messages, processes }| format!("{processes} ranks, {messages} messages of {length} bytes");
+        let text = |Noise { length, messages, processes }| {
+            let [ranks, messages] =
+                [(processes, "rank"), (messages as usize, "message")].map(|(count, thing)| counted(count, thing));
+            format!("{ranks}, {messages} of {}", counted(length.0 as usize, "byte"))
+        };
         items.push(("noise".to_owned(), text(a.noise), text(b.noise)));
     }
     items.into_iter().find(|(_, a, b)| a != b)

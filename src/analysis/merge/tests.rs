@@ -149,7 +149,7 @@ fn what_must_agree_is_refused_by_name() {
         })
     };
     let noise = merged(&[("first", &noisy(1)), ("second", &noisy(2))]).err().unwrap().to_string();
-    assert!(noise.contains("noise is `1 ranks, 2 messages of 0 bytes`, not `1 ranks, 1 messages"), "{noise}");
+    assert!(noise.contains("noise is `1 rank, 2 messages of 0 bytes`, not `1 rank, 1 message of"), "{noise}");
     assert_eq!(merged(&[]).err(), Some(MergeError::Nothing));
 }
 

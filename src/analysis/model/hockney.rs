@@ -15,7 +15,7 @@ use crate::{
     plan::Mode,
     record::{BoxError, Run, Statistic},
     stats::{median, quantile},
-    units::{Bytes, Rank},
+    units::{Bytes, Rank, counted},
 };
 
 /// Cells that are held at a time, unless a single row has more.
@@ -81,8 +81,8 @@ pub enum HockneyError {
     Collective(Mode),
     /// One length gives no line.
     #[error(
-        "the run has {0} finished lengths at which pairs were measured, and a line needs two: measure more, such as with \
-         --geometric 1:4M:2"
+        "the run has {} at which pairs were measured, and a line needs two: measure more, such as with --geometric 1:4M:2",
+        counted(*_0, "finished length")
     )]
     Lengths(usize),
 }

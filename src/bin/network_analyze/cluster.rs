@@ -24,7 +24,7 @@ pub struct Cluster {
     run: PathBuf,
 
     /// Archive to write, for example run.cluster.nc
-    #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
+    #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
     /// Print the regions: who with whom, at which lengths, how long it takes
@@ -67,6 +67,11 @@ pub struct Cluster {
 impl Cluster {
     /// Clusters, writes and lists.
     pub fn run(self) -> Outcome {
+        if self.output.is_none() && !self.list {
+            return Err(Failure::usage(
+                "nothing is asked for: write an archive with `--output FILE`, print the sets with `--list`, or both",
+            ));
+        }
         if store::is_archive(&self.run) {
             return self.list_archive();
         }

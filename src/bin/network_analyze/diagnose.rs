@@ -27,8 +27,8 @@ pub const CONFIDENCE: f64 = 0.99;
 /// Name the hosts, links, groups and ranks that are slower than their peers
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 healthy, 1 findings, 2 wrong command line, 3 unusable input, 4 internal fault,\n\
-    5 a measurement that cannot be judged."
+    after_help = "Exit codes: 0 healthy; 1 findings; 2 wrong command line; 3 unusable input or output file; 4 internal fault; \
+                  5 a measurement that cannot be judged."
 )]
 pub struct Diagnose {
     /// Prefixes of result sets of the same hosts in different modes, any file of each, or .txt or .csv files

@@ -11,7 +11,7 @@ use netmatrix::{
     exit,
     record::{BoxError, Run, Statistic, operations::Operations},
     store,
-    units::Bytes,
+    units::{Bytes, counted},
     view::model::{
         fit::{Fit as Fitted, PairTable},
         picture,
@@ -160,7 +160,7 @@ impl Fit {
             None => fitted.missing.push(NO_OPERATIONS.to_owned()),
         }
         if let (Some(file), Some(form), Some(hockney), Some(header)) = (plot, picture, &fitted.hockney, fitted.header) {
-            let title = format!("{}, {} hosts", header.mode, header.hosts.count());
+            let title = format!("{}, {}", header.mode, counted(header.hosts.count(), "host"));
             let bytes = picture::of_hockney(hockney, title, WIDTH).encode(form).map_err(Failure::internal)?;
             output::finish(file, |out| Ok(out.write_all(&bytes)?))?;
         }

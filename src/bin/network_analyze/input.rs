@@ -16,6 +16,7 @@ use netmatrix::{
     record::{Clustered, Run, Statistic, Stuck},
     store::{self, FileIds, OpenedRun, StoreError},
     units::Bytes,
+    view::bytes,
 };
 
 use super::{failure::Failure, memory, output};
@@ -131,7 +132,12 @@ impl Input {
         let Some(wanted) = wanted else { return Ok(last) };
         let index = (0..=last).min_by_key(|&index| lengths[index].0.abs_diff(wanted.0)).unwrap_or(last);
         if lengths[index] != wanted {
-            output::note(&format!("{wanted} bytes were not measured; the nearest length is {}", lengths[index]));
+            output::note(&format!(
+                "{} {} not measured; the nearest length is {}",
+                bytes(wanted),
+                if wanted == Bytes(1) { "was" } else { "were" },
+                lengths[index]
+            ));
         }
         Ok(index)
     }

@@ -45,8 +45,8 @@ struct CommandLine {
 }
 
 const EXIT_CODES: &str = "A run is named by its prefix, or by any file of its set.
-Exit codes: 0 fine; 1 findings (diagnose, compare); 2 wrong command line; 3 unusable input or output
-file; 4 internal fault; 5 cannot be judged or compared (diagnose, compare).";
+Exit codes: 0 fine; 1 findings (diagnose, compare); 2 wrong command line; 3 unusable input or output file; \
+4 internal fault; 5 cannot be judged or compared (diagnose, compare).";
 
 /// From `module::Subcommand`: the enum that clap reads, and what carries it out.
 macro_rules! subcommands {

@@ -1,6 +1,7 @@
 //! Manual pages and completions made of a command line, for both programs.
 
 use clap_complete::Shell;
+use netmatrix::VERSION;
 
 /// What can be generated.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -26,7 +27,13 @@ pub fn pages(program: clap::Command) -> std::io::Result<Vec<File>> {
         .map(|command| {
             let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
             let mut text = Vec::new();
-            clap_mangen::Man::new(command).title(name.to_uppercase()).render(&mut text)?;
+            // A blank date, which keeps its place: the same sources make the same page on every day.
+            clap_mangen::Man::new(command)
+                .title(name.to_uppercase())
+                .date(" ")
+                .source(format!("network_test {VERSION}"))
+                .manual("User commands")
+                .render(&mut text)?;
             Ok((format!("{name}.1"), text))
         })
         .collect()

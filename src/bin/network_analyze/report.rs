@@ -29,8 +29,8 @@ use verdicts::Verdicts;
 /// It opens with what `diagnose` says of the runs; those of the same hosts are judged together
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 the page is written, whatever the verdict, 2 wrong command line, 3 unusable input or output\n\
-    file, 4 internal fault."
+    after_help = "Exit codes: 0 the page is written, whatever the verdict; 2 wrong command line; 3 unusable input or output file; \
+                  4 internal fault."
 )]
 pub struct Report {
     /// Prefixes of result sets, any file of each, archives of `cluster`, or .txt or .csv files

@@ -20,7 +20,7 @@ use super::{
     topology_file::TopologyFile,
 };
 
-/// Show the groups of hosts that are near each other, as the data tell them; check a topology file; draw a graph
+/// Find the groups of hosts that are near each other, as the data show them; check a topology file; draw a graph
 #[derive(clap::Args)]
 pub struct Topology {
     /// Prefix of a result set, any file of it, an archive of `cluster`, or a .txt or .csv file

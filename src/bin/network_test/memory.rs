@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use netmatrix::{
     plan::{Estimate, Plan},
-    units::{Bytes, Rank},
+    units::{Bytes, Rank, counted},
 };
 
 /// Memory that this host can give to new work, as the kernel estimates it, or less where the job has a limit of its
@@ -49,12 +49,12 @@ pub fn lacking(plans: &[Plan], me: Rank, available: Option<Bytes>) -> Option<Str
     let needed = Bytes(memory.0.saturating_mul(here));
     (needed > available).then(|| {
         format!(
-            "{}: {} needs {} ({} ranks of {} each), of which {} are free: use shorter messages, fewer samples or fewer \
+            "{}: {} needs {} ({} of {} each), of which {} are free: use shorter messages, fewer samples or fewer \
              ranks per host",
             plan.hosts.name_of(me),
             plan.mode,
             needed.approximate(),
-            here,
+            counted(here as usize, "rank"),
             memory.approximate(),
             available.approximate(),
         )

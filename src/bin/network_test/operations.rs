@@ -11,11 +11,11 @@ use netmatrix::{
     measure::{Stop, StopRequest},
     plan::{
         Config,
-        operation::{FEWEST_SAMPLES, Operation, OperationConfig, OperationPlan},
+        operation::{FEWEST_SAMPLES, Operation, OperationConfig, OperationError, OperationPlan},
     },
     record::{Phase, Provenance, operations::Operations},
     store::{self, Lock, StoreError},
-    units::{Bytes, Hosts, Seconds},
+    units::{Bytes, Hosts, Seconds, counted},
 };
 
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
         ROOT, all_have, clock_step, largest,
         operations::{Keeper, Tour, TourEnd, TourEvent},
     },
-    program::{abort, call_the_roll, print, provenance, say, told_by_root},
+    program::{abort, call_the_roll, other_launcher, print, provenance, say, told_by_root},
     watchdog::Watchdog,
 };
 
@@ -79,6 +79,7 @@ pub fn run(
     }
     let plan = match OperationPlan::new(config, typed, hosts) {
         Ok(plan) => plan,
+        Err(error @ OperationError::TooFewRanks) => return refuse(me, &format!("{error}; {}", other_launcher())),
         Err(error) => return refuse(me, &error.to_string()),
     };
     if !all_have(world, u64::from(plan.digest())) {
@@ -168,10 +169,11 @@ fn lacks_memory(world: &SimpleCommunicator, plan: &OperationPlan, me: usize) -> 
     let speaker = largest(world, available.map_or(0, |_| me as u64 + 1));
     if let Some(available) = available.filter(|_| speaker == me as u64 + 1) {
         print(&format!(
-            "network_test: {}: operations need {} ({here} ranks), of which {} are free: use shorter lengths or fewer ranks \
+            "network_test: {}: operations need {} ({}), of which {} are free: use shorter lengths or fewer ranks \
              per host\n",
             plan.hosts.name_of(me),
             needed.approximate(),
+            counted(here as usize, "rank"),
             available.approximate(),
         ));
     }
@@ -239,16 +241,17 @@ fn show(plan: &OperationPlan, shown: &mut Option<Operation>, event: TourEvent<'_
 fn say_the_end(args: &Args, run: &Operations, end: TourEnd, damaged: u64, path: &Path) {
     if damaged > 0 {
         print(&format!(
-            "network_test: {damaged} samples of operations had a wrong result, see `damaged` in the file\n"
+            "network_test: {} of operations had a wrong result, see `damaged` in the file\n",
+            counted(damaged as usize, "sample")
         ));
     }
     if args.quiet {
         return;
     }
-    let (cells, path) = (run.cells(), path.display());
+    let (cells, path) = (counted(run.cells(), "cell"), path.display());
     let state = match end {
         TourEnd::Complete => "complete".to_owned(),
         TourEnd::Stopped(stop) => format!("{stop}, --resume goes on"),
     };
-    print(&format!("operations: {state}: {cells} cells in {path}\nread them with: network_analyze info {path}\n"));
+    print(&format!("operations: {state}: {cells} in {path}\nread them with: network_analyze info {path}\n"));
 }

@@ -27,7 +27,7 @@ use clap::{CommandFactory, ValueEnum};
 use netmatrix::{
     VERSION, exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
-    plan::{Config, Plan, operation::OperationConfig},
+    plan::{Config, ConfigError, Plan, operation::OperationConfig},
     record::{Avoided, Header, Phase, Provenance, Run, Sink, State},
     store::{self, Lock, SetWriter, StoreError},
     units::{Hosts, Seconds},
@@ -127,7 +127,10 @@ fn generate(what: &str, folder: &Path) -> u8 {
 /// What a run on these hosts would take, without starting MPI.
 fn plan_without_mpi(args: &Args, config: &Config, hosts: &Hosts) -> u8 {
     match Plan::all(config, hosts) {
-        Ok(plans) => say(ROOT, &dry_run::report(&plans, &args.network())),
+        Ok(plans) => {
+            warn(args, config, 0.0, ROOT);
+            say(ROOT, &dry_run::report(&plans, &args.network()))
+        }
         Err(error) => {
             eprintln!("network_test: {error}");
             exit::USAGE
@@ -183,8 +186,10 @@ fn measure_all(
     let plans = match Plan::all(config, &hosts) {
         Ok(plans) => plans,
         Err(error) => {
+            let alone = matches!(error, ConfigError::TooFewRanks { .. });
+            let hint = if alone { format!("; {}", other_launcher()) } else { String::new() };
             if me == ROOT {
-                print(&format!("network_test: {error}\n"));
+                print(&format!("network_test: {error}{hint}\n"));
             }
             return exit::USAGE;
         }
@@ -389,7 +394,8 @@ fn measure_into_files(
     let mut writer = opened.ok().flatten().map(|(writer, _)| writer);
     if first == plan.lengths().len() {
         if root && !args.quiet {
-            print(&format!("{}: all {first} lengths are in {}_*.nc already\n", plan.mode, plan.prefix().display()));
+            let all = if first == 1 { "its only length is".to_owned() } else { format!("all {first} lengths are") };
+            print(&format!("{}: {all} in {}_*.nc already\n", plan.mode, plan.prefix().display()));
         }
         return if damaged_before > 0 { exit::FINDINGS } else { exit::SUCCESS };
     }
@@ -477,6 +483,16 @@ pub fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
 fn mpi_library() -> String {
     let library = ::mpi::environment::library_version().unwrap_or_default();
     library.trim_end_matches('\0').lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// Why a program that was started with many ranks may see one only.
+pub fn other_launcher() -> String {
+    let library = mpi_library();
+    let library = if library.is_empty() { "an unknown MPI library".to_owned() } else { library };
+    format!(
+        "if you did, the launcher may belong to another MPI than the program, which is built for {library}: compare with \
+         `network_test --version`"
+    )
 }
 
 /// What `--version` says besides the name.

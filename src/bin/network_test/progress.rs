@@ -6,6 +6,7 @@
 use std::{
     fmt::Display,
     io::{IsTerminal, Write},
+    path::PathBuf,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -108,9 +109,12 @@ impl Progress {
         if let Way::Bar(bar) = &mut self.way {
             **bar = new_bar(mode);
         }
-        let prefix = plan.prefix();
-        let prefix = prefix.display();
-        let files = format!("{mode}: results in {prefix}_*.nc; next: network_analyze diagnose {prefix}");
+        let (prefix, first_to_judge) = (plan.prefix(), first_to_judge(plan));
+        let files = format!(
+            "{mode}: results in {}_*.nc; next: network_analyze diagnose {}",
+            prefix.display(),
+            first_to_judge.display()
+        );
         self.run = Some(Run { mode, first, lengths: plan.lengths().len(), expected, files });
         self.last_line.get_or_insert_with(Instant::now);
     }
@@ -138,8 +142,10 @@ impl Progress {
         let left_of_all = left + (self.whole(*mode, *expected) - *expected).mul_f64(ratio(whole, *expected));
         let done = 100.0 * elapsed.as_secs_f64() / (elapsed + left_of_all).as_secs_f64().max(1e-9);
         let at = match rounds {
-            Some((rounds, of)) => format!("length {} of {lengths} ({length} bytes), round {rounds} of {of}", index + 1),
-            None => format!("length {} of {lengths} ({length} bytes) done", index + 1),
+            Some((rounds, of)) => {
+                format!("length {} of {lengths} ({}), round {rounds} of {of}", index + 1, bytes(length))
+            }
+            None => format!("length {} of {lengths} ({}) done", index + 1, bytes(length)),
         };
         let ends = format!("{done:.0} % of the time, {} left, ends {}", about(left_of_all), clock_in(left_of_all));
         match &self.way {
@@ -158,9 +164,25 @@ impl Progress {
     }
 }
 
+/// `1 byte`, `4K bytes`.
+fn bytes(length: Bytes) -> String {
+    if length == Bytes(1) { counted(1, "byte") } else { format!("{length} bytes") }
+}
+
 /// One time over another, 1 where the other is none.
 fn ratio(time: Duration, other: Duration) -> f64 {
     if other.is_zero() { 1.0 } else { time.as_secs_f64() / other.as_secs_f64() }
+}
+
+/// Prefix of the run that is to be judged first, of those that this mode is the last of: `one_to_one`, else a mode of
+/// pairs. In a collective mode a cell depends on other hosts as well, and its findings are a hint only.
+fn first_to_judge(plan: &Plan) -> PathBuf {
+    let modes = || plan.config.modes.iter().copied().take_while(|mode| *mode != plan.mode).chain([plan.mode]);
+    let quiet = modes().find(|mode| !mode.is_collective() && !mode.has_noise());
+    let pairs = quiet.or_else(|| modes().find(|mode| !mode.is_collective()));
+    let one_to_one = modes().find(|mode| *mode == Mode::OneToOne);
+    let mode = one_to_one.or(pairs).unwrap_or(plan.mode);
+    Plan { mode, ..plan.clone() }.prefix()
 }
 
 /// A line on stderr; where that is closed there is nobody to read it.
@@ -249,6 +271,26 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert_eq!(progress.whole(Mode::OneToOne, minute), Duration::from_secs(210));
         assert_eq!(progress.whole(Mode::Put, minute), minute);
+    }
+
+    #[test]
+    fn the_mode_without_influence_of_others_is_judged_first() {
+        let last = |modes: &[Mode]| {
+            let config = Config { modes: modes.to_vec(), ..Config::default() };
+            let plans = Plan::all(&config, &Hosts::new(["a", "b", "c"])).unwrap();
+            first_to_judge(plans.last().unwrap()).display().to_string()
+        };
+        assert_eq!(last(&Mode::all().collect::<Vec<_>>()), "network_one_to_one");
+        assert_eq!(last(&[Mode::Put, Mode::OneToOne, Mode::Bcast]), "network_one_to_one");
+        assert_eq!(last(&[Mode::AllToAll, Mode::NoiseBlocking, Mode::Get, Mode::Bcast]), "network_get");
+        assert_eq!(last(&[Mode::Bcast, Mode::NoiseBlocking]), "network_noise_blocking");
+        assert_eq!(last(&[Mode::AllToAll, Mode::Bcast]), "network_bcast");
+        assert_eq!(last(&[Mode::Bcast]), "network");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([1, 2, 4096].map(|length| bytes(Bytes(length))), ["1 byte", "2 bytes", "4K bytes"]);
     }
 
     #[test]

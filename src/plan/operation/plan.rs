@@ -64,7 +64,7 @@ pub enum OperationError {
     #[error("--procs {0}: an operation needs at least 2 processes")]
     TooFew(usize),
     #[error(
-        "--procs {asked} with --procs-per-host {per_host}: the hosts have room for {room} processes so; ask for fewer, or \
+        "--procs {asked} with --procs-per-host {per_host}: the hosts have room for {room} of them so; ask for fewer, or \
          for more per host"
     )]
     NoRoom { asked: usize, per_host: usize, room: usize },

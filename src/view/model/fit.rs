@@ -15,6 +15,7 @@ use crate::{
     },
     record::{BoxError, Header},
     units::{Bytes, Rate, Seconds, counted, harmless, shown},
+    view::bytes,
     view::{
         Table,
         diagnosis::{self, FindingDocument, finding_documents},
@@ -214,7 +215,7 @@ fn write_departures(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()
         writeln!(out, "  who departs cannot be judged: {}", shown(reason))?;
     }
     for (number, finding) in diagnosis.findings.iter().enumerate() {
-        let ends = finding.ends().map(|ends| ends.map(|at| format!("{:.2} times at {} bytes", at.ratio, at.length)));
+        let ends = finding.ends().map(|ends| ends.map(|at| format!("{:.2} times at {}", at.ratio, bytes(at.length))));
         let ends = ends.map_or_else(String::new, |ends| format!("; {}", ends.join(", ")));
         writeln!(out, "  departs, {} of diagnose: {}{ends}", diagnosis::id(number), diagnosis::sentence(finding))?;
     }
@@ -262,8 +263,10 @@ fn write_steps(class: &Class, hockney: &Hockney, out: &mut dyn Write) -> io::Res
         let least = Piecewise::LEAST_FOR_STEP;
         return writeln!(
             out,
-            "  {}: {points} lengths are too few to find a step of the protocol: it takes {least}",
-            class.name
+            "  {}: {} {} too few to find a step of the protocol: it takes {least}",
+            class.name,
+            counted(points, "length"),
+            if points == 1 { "is" } else { "are" }
         );
     }
     for step in class.fit.steps() {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Table, names::without_domain};
+use super::{Table, bytes, names::without_domain};
 use crate::{
     analysis::topology::{
         Group, Topology,
@@ -127,7 +127,7 @@ impl Structure<'_> {
     }
 
     fn lengths(&self) -> impl Iterator<Item = String> {
-        self.ends().iter().map(|length| format!("at {length} bytes"))
+        self.ends().iter().map(|length| format!("at {}", bytes(*length)))
     }
 
     fn members(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -358,7 +358,7 @@ struct ContradictionDocument {
     hosts: Vec<String>,
     /// Leaves that the file names.
     file: Vec<String>,
-    /// Leaves or groups that the data tell instead.
+    /// Leaves or groups that the data show instead.
     data: Vec<String>,
     explanation: String,
 }

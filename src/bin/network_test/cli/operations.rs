@@ -1,6 +1,6 @@
 //! The flags of operations and programs, as typed.
 
-use std::{io::Read, path::Path};
+use std::{io::Read, path::Path, time::Duration};
 
 use netmatrix::{
     plan::{
@@ -77,10 +77,13 @@ impl OperationArgs {
     /// The configuration, with the sweep that was typed, if any; `None`: pairs are measured.
     pub fn config(&self, sweep: Option<&Sweep>) -> Result<Option<OperationConfig>, OperationUsageError> {
         if self.operations.is_none() && self.program.is_empty() {
+            let usual = OperationConfig::default();
             let flag = [
                 (!self.procs.is_empty(), "--procs"),
                 (self.procs_per_host.is_some(), "--procs-per-host"),
-                (self.chains != Chains::default(), "--chains"),
+                (self.chains != usual.chains, "--chains"),
+                (self.accesses != usual.iterations, "--accesses"),
+                (Duration::from(self.cell_time) != usual.cell_time, "--cell-time"),
             ];
             return match flag.into_iter().find(|(given, _)| *given) {
                 Some((_, name)) => Err(OperationUsageError::OperationsOnly(name)),

@@ -82,8 +82,13 @@ fn the_flags_of_operations_arrive() {
     assert_eq!(typed.operations().unwrap(), Some(expected));
     let usual = parse("network_test --operations all").operations().unwrap().unwrap();
     assert_eq!(usual, OperationConfig { selection: "all".parse().unwrap(), ..OperationConfig::default() });
-    for (arguments, named) in [("--chains 3", "--chains"), ("--program x.steps", "`x.steps`"), ("--procs 2", "--procs")]
-    {
+    for (arguments, named) in [
+        ("--chains 3", "--chains"),
+        ("--accesses 3", "--accesses"),
+        ("--cell-time 1s", "--cell-time"),
+        ("--program x.steps", "`x.steps`"),
+        ("--procs 2", "--procs"),
+    ] {
         let error = parse(&format!("network_test {arguments}")).operations().unwrap_err().to_string();
         assert!(error.contains(named), "{arguments}: {error}");
     }

@@ -33,7 +33,7 @@ use netmatrix::{
     measure::StopRequest,
     record::{Phase, Wait, WaitOutcome},
     store::{self, append_stuck, read_stuck, stuck_line},
-    units::{Hosts, Rank},
+    units::{Hosts, Rank, counted},
 };
 
 pub use self::{
@@ -319,9 +319,9 @@ fn sentence(wait: &Wait) -> String {
     let mut where_it_was = vec![wait.phase.name().to_owned()];
     where_it_was.extend(wait.mode.map(|mode| mode.to_string()));
     where_it_was.extend(wait.operation.map(|algorithm| algorithm.name().to_owned()));
-    where_it_was.extend(wait.length.map(|length| format!("{} bytes", length.0)));
+    where_it_was.extend(wait.length.map(|length| counted(length.0 as usize, "byte")));
     where_it_was.extend(wait.round.map(|round| format!("round {round}")));
-    where_it_was.extend(wait.sample.map(|sample| format!("behind {sample} exchanges")));
+    where_it_was.extend(wait.sample.map(|sample| format!("behind {}", counted(sample as usize, "exchange"))));
     let others = if wait.waits_for.is_empty() { "others".to_owned() } else { ranks(&wait.waits_for) };
     let silent = match &wait.silent[..] {
         [] => String::new(),
