@@ -125,7 +125,7 @@ is_complete() {
 # Who is slow: on standard output and next to the results, with a page to look at. Returns what `diagnose` does:
 # 0 healthy, 1 findings, 5 cannot be judged.
 judge() {
-    local folder=$1 median verdict=0 sets=() told=()
+    local folder=$1 median verdict=0 sets=() given=()
     for median in "$folder"/*_median.nc; do
         [ ! -e "$median" ] || sets+=("${median%_median.nc}")
     done
@@ -133,8 +133,8 @@ judge() {
     rm -f "$folder/network.diagnosis.json"
     "$network_analyze" diagnose "${sets[@]}" --json "$folder/network.diagnosis.json" |
         tee "$folder/network.diagnosis.txt" || verdict=$?
-    [ ! -e "$folder/network.diagnosis.json" ] || told=(--diagnosis "$folder/network.diagnosis.json")
-    "$network_analyze" report "${sets[@]}" "${told[@]}" -o "$folder/report.html" --force || true
+    [ ! -e "$folder/network.diagnosis.json" ] || given=(--diagnosis "$folder/network.diagnosis.json")
+    "$network_analyze" report "${sets[@]}" "${given[@]}" -o "$folder/report.html" --force || true
     return "$verdict"
 }
 

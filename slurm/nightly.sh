@@ -12,7 +12,7 @@
 # The same file is the job: without a job around it, it submits itself. A job that cannot start soon, because its nodes
 # have been taken meanwhile, is given up.
 #
-# Exit codes: 0 submitted, or nothing idle; those of network_test inside the job, whatever the verdict.
+# Exit codes: 0 submitted, or too few nodes idle; those of network_test inside the job, whatever the verdict.
 #
 # ==== edit from here ==================================================================================================
 #SBATCH --job-name=network_nightly
@@ -27,6 +27,7 @@ load_modules() {
     :
 }
 partition=             # empty: the default partition
+least_nodes=4          # with fewer idle nodes no job: among fewer than four nobody can say which one is different
 most_nodes=1024        # of the idle nodes this many at most
 start_within=30minutes
 # Open MPI's mpirun waits for a host that freezes with all its processes until the time of the job is up, though the ranks
@@ -50,8 +51,8 @@ submit() {
     # A node that is in several partitions is listed for each.
     idle=$(sinfo "${limit[@]}" --Node --noheader --states=idle --format=%N | sort -u | head -n "$most_nodes")
     nodes=$(grep -c . <<<"$idle" || true)
-    if [ "$nodes" -lt 2 ]; then
-        echo "$nodes idle nodes: pairs need two"
+    if [ "$nodes" -lt "$least_nodes" ]; then
+        echo "no job tonight: $nodes nodes are idle, and it takes $least_nodes"
         return
     fi
     mkdir -p "$results"

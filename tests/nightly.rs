@@ -116,6 +116,26 @@ fn a_night_is_compared_with_the_one_before_it_and_what_became_slower_is_mailed()
 }
 
 #[test]
+fn with_fewer_idle_nodes_than_a_verdict_takes_nothing_is_submitted() {
+    for (idle, expected) in [
+        (3, "no job tonight: 3 nodes are idle, and it takes 4\n"),
+        (4, "submitted --nodes=4 --nodelist=node1,node2,node3,node4\n"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        // What stands for Slurm.
+        let stand_ins = format!(
+            "sinfo() {{ printf 'node%d\\n' {{1..{idle}}}; }}; sbatch() {{ echo submitted \"$1 $2\"; }}; \
+             export -f sinfo sbatch; exec bash \"$0\""
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", &stand_ins]).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("slurm/nightly.sh"));
+        let output = command.env("HOME", folder.path()).env_remove("SLURM_JOB_ID").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+#[test]
 fn a_slow_host_is_mailed_under_its_own_verdict_with_what_changed_behind_it() {
     let nights = Nights::new();
     nights.pass(1, &nights.draw(1, None));

@@ -1,5 +1,5 @@
 //! Debian packages as scripts/packages/deb.py makes them of the programs of this build, unpacked and used; and that what
-//! Cargo.toml says of files for other packagers is there.
+//! Cargo.toml says of files for other packagers is there, and Spack's repository where Spack looks.
 
 use std::{
     fs,
@@ -40,12 +40,16 @@ fn debian_packages_hold_programs_that_start_and_pages_that_are_valid() {
     let mut packages = files(&output);
     packages.sort();
     let root = folder.path().join("root");
+    let mut summaries = Vec::new();
     for (package, needs) in packages.iter().zip(["libc6", "network-analyze"]) {
+        let description = done(Command::new("dpkg-deb").arg("--field").arg(package).arg("Description"));
+        summaries.extend(description.lines().next().map(str::to_owned));
         let depends = done(Command::new("dpkg-deb").arg("--field").arg(package).arg("Depends"));
         assert!(depends.contains(needs) && depends.contains("libnetcdf"), "{package:?}: {depends}");
         done(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&root));
     }
     assert_eq!(packages.len(), 2, "{packages:?}");
+    assert!(summaries[0].starts_with("Names ") && summaries[1].starts_with("Measures "), "{summaries:?}");
     for (program, option) in [("network_analyze", "--version"), ("network_test", "-V")] {
         let version = done(Command::new(root.join("usr/bin").join(program)).arg(option));
         assert!(version.starts_with(&format!("{program} {}", env!("CARGO_PKG_VERSION"))), "{version}");
@@ -68,6 +72,31 @@ fn debian_packages_hold_programs_that_start_and_pages_that_are_valid() {
         "share/doc/network-analyze/copyright",
     ] {
         assert!(root.join("usr").join(file).is_file(), "{file} is not among {installed:?}");
+    }
+}
+
+/// Spack refuses a repository of version 2 that is not `spack_repo/NAMESPACE`, and a package whose folder is not a name of
+/// Python.
+#[test]
+fn spack_can_add_the_repository() {
+    let repository = project().join("scripts/packages/spack_repo/network_test");
+    let about = fs::read_to_string(repository.join("repo.yaml")).unwrap();
+    let value = |key: &str| about.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
+    assert_eq!((value("namespace"), value("api")), (Some("network_test"), Some("v2.0")), "{about}");
+    let recipe = fs::read_to_string(repository.join("packages/network_test/package.py")).unwrap();
+    assert!(recipe.contains("\nclass NetworkTest("), "{recipe}");
+    let manual = fs::read_to_string(project().join("scripts/README.md")).unwrap();
+    for text in [manual, recipe] {
+        assert!(text.contains("spack repo add scripts/packages/spack_repo/network_test"), "{text}");
+    }
+}
+
+#[test]
+fn recipes_ask_for_the_tarball_of_this_version() {
+    let tarball = concat!("network_test-", env!("CARGO_PKG_VERSION"), ".tar.gz");
+    for recipe in ["network_test.def", "spack_repo/network_test/packages/network_test/package.py"] {
+        let text = fs::read_to_string(project().join("scripts/packages").join(recipe)).unwrap();
+        assert!(text.contains(tarball), "{recipe}: {text}");
     }
 }
 

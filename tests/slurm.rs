@@ -122,7 +122,7 @@ fn a_sweep_leaves_complete_sets_of_all_modes_under_both_launchers() {
 fn the_nightly_check_submits_itself_over_the_idle_nodes_and_keeps_results_by_date() {
     let lab = Lab::up(3);
     let mail = "admin; mail() { { echo \"$@\"; cat; } >\"$results/mail.txt\"; }";
-    let edits = [("measure=", "(--schedule disjoint --lengths 64 -n 5)"), ("mail_to=", mail)];
+    let edits = [("measure=", "(--schedule disjoint --lengths 64 -n 5)"), ("mail_to=", mail), ("least_nodes=", "2")];
     let file = JobFile::edited("nightly.sh", &edits);
     // One node is busy.
     let blocker =

@@ -3,8 +3,8 @@
 usage: python3 scripts/packages/deb.py [--programs DIR] [--output DIR]
 
 It reads the same table as `cargo deb`, which takes minutes to install and builds the package once more; this needs dpkg
-and Python alone, so that a test can make the packages that people install. network-test is left out where there is no
-network_test.
+and Python alone, so that a test can make the packages that people install. Summaries are those of `cargo generate-rpm`.
+network-test is left out where there is no network_test.
 """
 
 import argparse
@@ -69,14 +69,14 @@ def fill(root, deb, programs, target):
     return program
 
 
-def control(about, deb, program):
+def control(about, deb, summary, program):
     """The package's description, as dpkg wants it."""
     architecture = output('dpkg', '--print-architecture').strip()
     depends = deb['depends'].replace('$auto', libraries(program))
     lines = deb['extended-description'].strip().splitlines()
     return (f'Package: {deb["name"]}\nVersion: {about["version"]}\nArchitecture: {architecture}\n'
             f'Maintainer: {deb["maintainer"]}\nSection: {deb["section"]}\nPriority: optional\nDepends: {depends}\n'
-            f'Description: {about["description"]}\n' + ''.join(f' {line}\n' for line in lines))
+            f'Description: {summary}\n' + ''.join(f' {line}\n' for line in lines))
 
 
 def main():
@@ -87,12 +87,12 @@ def main():
     given = options.parse_args()
     subprocess.run([PROJECT / 'scripts/packages/assets', given.programs], check=True)
     about = package()
-    base = about['metadata']['deb']
-    variants = [base]
+    base, rpm = about['metadata']['deb'], about['metadata']['generate-rpm']
+    variants = [(base, rpm['summary'])]
     if os.path.exists(f'{given.programs}/network_test'):
-        variants.append(base | base['variants']['mpi'])
+        variants.append((base | base['variants']['mpi'], rpm['variants']['mpi']['summary']))
     os.makedirs(given.output, exist_ok=True)
-    for deb in variants:
+    for deb, summary in variants:
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder, 'root')
             root.mkdir(mode=0o755)
@@ -100,7 +100,7 @@ def main():
             notice = root / 'usr/share/doc' / deb['name'] / 'copyright'
             notice.write_text(f'{deb["copyright"]}\nLicense: {about["license"]}\n\n' + (PROJECT / 'LICENSE').read_text())
             (root / 'DEBIAN').mkdir(mode=0o755)
-            (root / 'DEBIAN/control').write_text(control(about, deb, program))
+            (root / 'DEBIAN/control').write_text(control(about, deb, summary, program))
             print(output('dpkg-deb', '--root-owner-group', '--build', root, given.output).strip())
 
 

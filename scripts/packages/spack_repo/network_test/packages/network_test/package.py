@@ -1,4 +1,4 @@
-# spack repo add scripts/packages/spack && spack install network-test@main
+# spack repo add scripts/packages/spack_repo/network_test && spack install network-test@main
 from spack.package import *
 from spack_repo.builtin.build_systems.cargo import CargoPackage
 
