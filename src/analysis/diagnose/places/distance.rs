@@ -10,7 +10,7 @@ use super::{
     Least,
     fit::{Fit, USUAL},
     leaves::ALL,
-    torus,
+    steps, torus,
     tree::{Pairs, apart, leaves_of_many, rejoined, split},
     view::medians,
 };
@@ -81,12 +81,17 @@ impl Distances {
 
     /// Hops between two hosts; none where hosts are on no torus.
     pub fn hops(&self, i: usize, j: usize) -> Option<u8> {
-        self.hops.as_ref().map(|hops| hops[i * self.leaf.len() + j])
+        self.hops.as_ref().filter(|_| self.is_torus()).map(|hops| hops[i * self.leaf.len() + j])
     }
 
     /// Whether hosts are on a torus.
     pub fn is_torus(&self) -> bool {
-        self.hops.is_some()
+        self.hops.is_some() && self.leaves() == 1
+    }
+
+    /// Whether hosts are in groups, between any two of which there is one way.
+    pub fn has_gates(&self) -> bool {
+        self.hops.is_some() && self.leaves() > 1
     }
 
     /// Number of leaves.
@@ -138,13 +143,17 @@ impl Distances {
         let shortest = in_seconds(medians(short, &[vec![0]]));
         let mut tree = Self::of(rejoined(&apart(&leaf, &shortest), values), None);
         tree.find_pods(values);
-        if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
-            return tree;
-        }
         let pairs = Pairs::of(values);
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
         let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
-        match torus::explain(&pairs, noise_of_pairs(values), of_tree - labels(hosts)) {
+        let noise = noise_of_pairs(values);
+        if let Some(found) = steps::explain(&pairs, &tree.leaf, noise, of_tree) {
+            return Self { pod: found.group, ..Self::of(found.leaf, Some(found.between)) };
+        }
+        if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
+            return tree;
+        }
+        match torus::explain(&pairs, noise, of_tree - labels(hosts)) {
             Some(hops) => Self::of_hops(hosts, hops),
             None => tree,
         }

@@ -336,35 +336,55 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     sets.iter().filter_map(suspect).collect()
 }
 
-/// Ways between two sets that are slow although both sets are not.
-pub fn gates(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+/// Ways between two sets that are slow although both sets are not; of leaves of two groups, it is the way of these.
+pub fn gates(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let sets: Vec<&Set> = sets.iter().filter(|set| set.members.len() > 1).collect();
     if sets.len() < 3 || !view.is_long {
         return Vec::new();
     }
     let fit = &view.fit;
-    let cells = |a: &Set, b: &Set| {
-        let pairs = a.members.iter().flat_map(|i| b.members.iter().map(move |j| (*i, *j)));
-        let rests: Vec<f64> = pairs.map(|(i, j)| fit.rest.at(i, j)).filter(|rest| !rest.is_nan()).collect();
-        rests
-    };
-    let mut ways = Vec::new();
-    for (a, b) in (0..sets.len()).flat_map(|a| (0..sets.len()).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-        let mut rests = cells(sets[a], sets[b]);
-        let count = rests.len();
-        ways.push((a, b, centre(&mut rests, fit.noise), count, rests));
+    struct Between {
+        ends: (usize, usize),
+        rests: Vec<f64>,
+        /// What half of the pairs take besides what hosts add, and what the fastest eighth takes with it, which is of hosts
+        /// that add nothing: among many that are measured at the same time, pairs that meet no others show what the way
+        /// itself takes.
+        levels: [f64; 2],
     }
-    let Some(peers) = Spread::of(ways.iter().map(|way| way.2)) else { return Vec::new() };
-    let one_way = |(a, b, value, count, rests): &(usize, usize, f64, usize, Vec<f64>)| {
-        let peers = peers.at_least(1.25 * fit.noise / (*count.max(&1) as f64).sqrt());
-        let effect = value - peers.centre;
-        // Ways between pods are looked at, and those between leaves.
-        let log = peers.tail(effect).max(f64::MIN_POSITIVE).ln() + budget.price(2 * ways.len());
-        // Among many that are measured at the same time, some pairs take much longer than the way alone lets them.
-        let least = peers.centre + (budget.least.way / 2.0).max(fit.noise);
-        let slow = rests.iter().filter(|rest| **rest > least).count() as f64;
-        (effect >= budget.least.way && budget.allows(log) && slow > ALL * *count as f64)
-            .then_some((*a, *b, effect, log))
+    let leaf = |set: usize| distances.leaf[sets[set].members[0]];
+    let are_leaves =
+        sets.iter().all(|set| set.members.iter().all(|host| distances.leaf[*host] == distances.leaf[set.members[0]]));
+    let is_own = |&(a, b): &(usize, usize)| {
+        let is_of_groups = are_leaves && distances.has_gates() && distances.pod[leaf(a)] != distances.pod[leaf(b)];
+        a != b && !is_of_groups
+    };
+    let all = (0..sets.len()).flat_map(|a| (0..sets.len()).map(move |b| (a, b))).filter(is_own);
+    let between = |ends: (usize, usize)| {
+        let pairs = || sets[ends.0].members.iter().flat_map(|i| sets[ends.1].members.iter().map(move |j| (*i, *j)));
+        let mut rests: Vec<f64> = pairs().map(|(i, j)| fit.rest.at(i, j)).collect();
+        let mut whole: Vec<f64> = pairs().map(|(i, j)| fit.beyond_class(i, j)).collect();
+        let levels = [centre(&mut rests, fit.noise), quantile(&mut whole, USUAL / 2.0)];
+        Between { ends, rests, levels }
+    };
+    let ways: Vec<Between> = all.map(between).collect();
+    let peers = [0, 1].map(|level| Spread::of(ways.iter().map(|way| way.levels[level])));
+    let [Some(of_half), Some(of_eighth)] = peers else { return Vec::new() };
+    // Of a normal distribution medians err by 1.25 standard deviations over the root of their number, eighths by 1.61.
+    let peers = [(of_half, 1.25), (of_eighth, 1.61)];
+    let one_way = |way: &Between| {
+        let count = way.rests.len().max(1) as f64;
+        let judged = peers.iter().zip(way.levels).map(|((peers, error), level)| {
+            let peers = peers.at_least(error * fit.noise / count.sqrt());
+            let effect = level - peers.centre;
+            // Ways between pods are looked at, and those between leaves; each by both levels.
+            let log = peers.tail(effect).max(f64::MIN_POSITIVE).ln() + budget.price(4 * ways.len());
+            (effect, log)
+        });
+        let (effect, log) = judged.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let least = of_half.centre + (budget.least.way / 2.0).max(fit.noise);
+        let slow = way.rests.iter().filter(|rest| **rest > least).count() as f64;
+        (effect >= budget.least.way && budget.allows(log) && slow > ALL * count)
+            .then_some((way.ends.0, way.ends.1, effect, log))
     };
     let slow: Vec<(usize, usize, f64, f64)> = ways.iter().filter_map(one_way).collect();
     let is_slow = |a: usize, b: usize| slow.iter().any(|way| (way.0, way.1) == (a, b));
@@ -434,7 +454,7 @@ mod tests {
         // Leaves 0 and 1 are a pod that is not known, and so are leaves 4 and 5.
         let is_gate = |a: usize, b: usize| a < 2 && (4..6).contains(&b);
         let (both, sets) = view(8, 2, |a, b| if is_gate(a, b) || is_gate(b, a) { 0.5 } else { 0.0 });
-        let found = best(gates(&both, &sets, BUDGET));
+        let found = best(gates(&both, &Distances::flat(16), &sets, BUDGET));
         let [found] = &found[..] else { panic!("{found:?}") };
         let mut ends = [found.place.hosts.clone(), found.place.toward.clone()];
         ends.iter_mut().for_each(|end| end.sort_unstable());
@@ -442,7 +462,7 @@ mod tests {
         assert_eq!((found.place.direction, ends), (Direction::Both, [vec![0, 1, 2, 3], vec![8, 9, 10, 11]]));
 
         let (one, sets) = view(8, 2, |a, b| if is_gate(a, b) && b == 4 { 0.5 } else { 0.0 });
-        let found = best(gates(&one, &sets, BUDGET));
+        let found = best(gates(&one, &Distances::flat(16), &sets, BUDGET));
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.toward), (Direction::Send, &vec![8, 9]));
     }

@@ -15,7 +15,7 @@
 //! Places are looked for from the large ones to the small ones, as only then each is compared with what is left:
 //!
 //! ```text
-//! ways of pods, of leaves -> some routes of leaves -> ways between two sets
+//! ways of pods, of leaves -> ways between two pods -> some routes of leaves -> ways between two leaves
 //!     -> hosts -> cables of a torus -> hosts with some others -> links
 //! ```
 //!
@@ -46,6 +46,7 @@ mod links;
 mod mixture;
 mod place;
 mod spread;
+mod steps;
 mod torus;
 mod tree;
 mod verdict;
@@ -246,7 +247,7 @@ fn error_of_hosts(asked: Asked) -> f64 {
 /// links; on a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
 fn other_kinds(distances: &Distances) -> f64 {
     match leaves::sets(distances) {
-        _ if distances.hops(0, 0).is_some() => 4.0,
+        _ if distances.is_torus() => 4.0,
         [_, leaves] if leaves.is_empty() => 3.0,
         [pods, _] if pods.is_empty() => 6.0,
         _ => 7.0,
@@ -273,12 +274,13 @@ fn search(
         return;
     }
     let [pods, leaves] = leaves::sets(distances);
-    let searches: [Search; 5] = [
+    let searches: [Search; 6] = [
         &|view| leaves::whole(view, distances, &pods, budget),
         &|view| leaves::whole(view, distances, &leaves, budget),
         &|view| leaves::between_two(view, &leaves, budget),
+        &|view| leaves::gates(view, distances, &pods, budget),
         &|view| leaves::routes(view, &leaves, budget),
-        &|view| [&pods, &leaves].into_iter().flat_map(|sets| leaves::gates(view, sets, budget)).collect(),
+        &|view| leaves::gates(view, distances, &leaves, budget),
     ];
     for search in searches {
         let found = views[..wide].iter().flat_map(search).collect();

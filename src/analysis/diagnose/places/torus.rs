@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{fit::EFFICIENCY, tree::Pairs};
+use super::{fit::EFFICIENCY, steps::UNDERSTOOD, tree::Pairs};
 use crate::stats::{median, scatter_about_zero};
 
 /// How much is tried, which decides how long the search takes, and how seldom it ends where no two hosts would do better
@@ -356,10 +356,6 @@ fn who_fits(to: usize, torus: &Torus, scores: &[f64]) -> Fits {
     }
     Fits { margin: second - fits.score, ..fits }
 }
-
-/// What a torus may leave of a pair besides noise, in hops: its time then says how many hops it has, as two standard
-/// deviations are half a hop.
-const UNDERSTOOD: f64 = 0.25;
 
 /// Number of hops between hosts, `[host * hosts + host]`, of the torus that describes the times best; `None` where that
 /// description is not shorter than `most` ([`Pairs::cost`]), or leaves too much. `noise`: standard deviation of a

@@ -1,0 +1,429 @@
+//! Leaves that are some steps apart: networks of switches that are neither trees nor tori, as dragonflies are.
+//!
+//! In: [`Pairs`] and leaves of which most are right. Out: leaves once more, and how many steps there are between every two
+//! hosts. Each step, from one switch to the next, takes as long as any other one, so that few numbers say how far leaves
+//! are apart, and what is slow cannot be a distance of its own.
+
+use rayon::prelude::*;
+
+use super::{fit::EFFICIENCY, tree::Pairs};
+use crate::{
+    analysis::groups::by_size,
+    stats::{median, scatter_about_zero},
+};
+
+/// What a structure of equal steps may leave of a pair besides noise, in steps: its time then says how many steps it has,
+/// as two standard deviations are half a step.
+pub const UNDERSTOOD: f64 = 0.25;
+
+/// Times that leaves, and what a step takes, are found by turns.
+const TURNS: usize = 3;
+
+/// Leaves from which on their steps say more than which ones are near each other.
+const LEAST_LEAVES: usize = 4;
+
+/// Leaves and the steps between them, and the times that go with them.
+struct Steps {
+    /// `[host]`.
+    leaf: Vec<usize>,
+    leaves: usize,
+    /// `[leaf * leaves + leaf]`.
+    between: Vec<u8>,
+    /// What it takes inside a leaf, and what a step adds.
+    inside: f64,
+    step: f64,
+    /// What every host adds.
+    own: Vec<f64>,
+}
+
+impl Steps {
+    fn of(pairs: &Pairs, leaf: Vec<usize>) -> Option<Self> {
+        let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+        let of_way = |a: usize, b: usize| if a == b { 0 } else { a.min(b) * leaves + a.max(b) };
+        let way = |i: usize, j: usize| of_way(leaf[i], leaf[j]);
+        let (_, level, own) = pairs.cost(way, leaves * leaves);
+        let mut weight = vec![0.0; leaves * leaves];
+        pairs.known.iter().for_each(|(i, j, _)| weight[way(*i, *j)] += 1.0);
+        let nearest = |a: usize| (0..leaves).filter(|b| *b != a).map(|b| level[of_way(a, b)]).fold(f64::NAN, f64::min);
+        let (mut inside, nearest) = (level[0], median(&mut (0..leaves).map(nearest).collect::<Vec<_>>()));
+        let mut step = nearest - inside;
+        let mut of_level = vec![0.0; leaves * leaves];
+        for _ in 0..TURNS {
+            if leaves < LEAST_LEAVES || step.is_nan() || step <= 0.0 {
+                return None;
+            }
+            // Of a way that nothing is known of, one step.
+            let steps =
+                |level: &f64| if level.is_nan() { 1.0 } else { ((level - inside) / step).round().clamp(0.0, 255.0) };
+            of_level = level.iter().map(steps).collect::<Vec<f64>>();
+            (inside, step) = line(&of_level, &level, &weight);
+        }
+        let between = (0..leaves * leaves).map(|cell| of_level[of_way(cell / leaves, cell % leaves)] as u8).collect();
+        Some(Self { leaf, leaves, between, inside, step, own })
+    }
+
+    fn between(&self, i: usize, j: usize) -> u8 {
+        self.between[self.leaf[i] * self.leaves + self.leaf[j]]
+    }
+
+    fn level(&self, steps: u8) -> f64 {
+        self.inside + self.step * f64::from(steps)
+    }
+
+    /// Every host in the leaf that explains its times best, whatever it adds; leaves that no step is between, joined.
+    fn settled(&self, pairs: &Pairs) -> Vec<usize> {
+        let mut of_host = vec![Vec::new(); pairs.hosts];
+        for (i, j, time) in &pairs.known {
+            of_host[*i].push((*j, *time));
+            of_host[*j].push((*i, *time));
+        }
+        let nearest = |(host, times): (usize, &Vec<(usize, f64)>)| {
+            let misfit = |leaf: &usize| {
+                let level = |other: usize| self.level(self.between[leaf * self.leaves + self.leaf[other]]);
+                let mut rests: Vec<f64> =
+                    times.iter().map(|(other, time)| time - self.own[*other] - level(*other)).collect();
+                let own = median(&mut rests);
+                rests.iter().map(|rest| (rest - own).abs()).sum::<f64>()
+            };
+            let leaves = (0..self.leaves).map(|leaf| (misfit(&leaf), leaf));
+            leaves.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(self.leaf[host], |(_, leaf)| leaf)
+        };
+        let leaf: Vec<usize> = of_host.par_iter().enumerate().map(nearest).collect();
+        let first = |own: usize| (0..own).find(|other| self.between[own * self.leaves + other] == 0).unwrap_or(own);
+        by_size(&leaf.iter().map(|own| first(*own)).collect::<Vec<_>>())
+    }
+}
+
+/// The line through levels at so many steps, each with its weight: what no step takes, and what each adds.
+fn line(steps: &[f64], level: &[f64], weight: &[f64]) -> (f64, f64) {
+    let known = || steps.iter().zip(level).zip(weight).filter(|((_, level), _)| !level.is_nan());
+    let all: f64 = known().map(|(_, weight)| weight).sum();
+    let mean = |value: &dyn Fn(f64, f64) -> f64| {
+        known().map(|((steps, level), weight)| weight * value(*steps, *level)).sum::<f64>() / all
+    };
+    let (middle, usual) = (mean(&|steps, _| steps), mean(&|_, level| level));
+    let spread = mean(&|steps, _| (steps - middle).powi(2));
+    let slope = mean(&|steps, level| (steps - middle) * (level - usual)) / spread;
+    (usual - slope * middle, slope)
+}
+
+/// What [`explain`] finds.
+pub struct Explained {
+    /// The leaf of every host, `[host]`.
+    pub leaf: Vec<usize>,
+    /// The group of every leaf, `[leaf]`.
+    pub group: Vec<usize>,
+    /// Steps between hosts, `[host * hosts + host]`.
+    pub between: Vec<u8>,
+}
+
+/// Leaves, their groups and the steps between them, where these describe the times better than `most` ([`Pairs::cost`],
+/// with labels), and leave no more than single pairs differ by. `noise`: standard deviation of a pair.
+pub fn explain(pairs: &Pairs, leaf: &[usize], noise: f64, most: f64) -> Option<Explained> {
+    let hosts = pairs.hosts;
+    let mut found = Steps::of(pairs, leaf.to_vec())?;
+    // Of a tree without pods all leaves are as far apart.
+    if found.between.iter().all(|steps| *steps <= 1) {
+        return None;
+    }
+    for _ in 0..TURNS {
+        let settled = found.settled(pairs);
+        if settled == found.leaf {
+            break;
+        }
+        found = Steps::of(pairs, settled)?;
+    }
+    let classes = found.between.iter().max().map_or(1, |most| usize::from(*most) + 1);
+    let ways = (found.leaves * (found.leaves - 1) / 2) as f64;
+    let labels = hosts as f64 * (found.leaves as f64).ln() + ways * ((classes - 1) as f64).ln();
+    let (cost, _, _) = pairs.cost(|i, j| found.between(i, j).into(), classes);
+    let rest =
+        |(i, j, time): &(usize, usize, f64)| time - found.level(found.between(*i, *j)) - found.own[*i] - found.own[*j];
+    let misfit = scatter_about_zero(&mut pairs.known.iter().map(rest).collect::<Vec<_>>());
+    // Two scatters that are compared: the logarithm of each errs by 1 / sqrt(2 n).
+    let free = EFFICIENCY * (pairs.known.len() - hosts) as f64;
+    let is_understood = misfit <= noise.hypot(UNDERSTOOD * found.step) * (1.0 + 2.0 / free.sqrt());
+    if cost + labels >= most || !is_understood {
+        return None;
+    }
+    let (group, between) = Groups::of(&found)?;
+    let found = Steps { between, ..found };
+    let between = (0..hosts * hosts).map(|cell| found.between(cell / hosts, cell % hosts)).collect();
+    Some(Explained { leaf: found.leaf, group, between })
+}
+
+/// How many partial groupings are looked at.
+const MOST_LOOKED_AT: usize = 10_000;
+
+/// Leaves put into groups inside which every leaf is one step from every other one, and between two of which there is one
+/// such way at most: their gate.
+struct Groups<'a> {
+    steps: &'a Steps,
+    group: Vec<Option<usize>>,
+    looked_at: usize,
+    /// Whether several groupings explain all steps.
+    are_several: bool,
+    /// How many steps the best grouping does not explain, and the grouping.
+    best: Option<(usize, Vec<usize>)>,
+}
+
+impl<'a> Groups<'a> {
+    /// The group of every leaf, and the steps between leaves by these; `None` where leaves are in no groups.
+    fn of(steps: &'a Steps) -> Option<(Vec<usize>, Vec<u8>)> {
+        let leaves = steps.leaves;
+        let mut search = Self { steps, group: vec![None; leaves], looked_at: 0, are_several: false, best: None };
+        search.add(0);
+        let (unexplained, group) = search.best.take()?;
+        search.group = group.iter().copied().map(Some).collect();
+        let groups = group.iter().max().map_or(0, |last| last + 1);
+        let gates: Vec<Gate> = pairs(groups).map(|(one, other)| search.gate(one, other)).collect();
+        let usual = gates.iter().filter(|gate| gate.more == 0).count();
+        let is_alone = |own: &usize| group.iter().filter(|other| *other == own).count() == 1;
+        // Of a tree, groups have no gates: what is apart there is said by leaves and pods.
+        // Steps may say the same of several: of five groups of two leaves, which form Petersen's graph.
+        let are_found = !search.are_several && groups > 2 && 2 * usual > gates.len() && !group.iter().any(is_alone);
+        // Some ways may have been taken for others.
+        if !are_found || unexplained * 8 > pairs(leaves).count() {
+            return None;
+        }
+        let mut between = steps.between.clone();
+        for (a, b) in (0..leaves).flat_map(|a| (0..leaves).map(move |b| (a, b))).filter(|(a, b)| group[*a] != group[*b])
+        {
+            let is_between = |gate: &&Gate| gate.groups == (group[a], group[b]) || gate.groups == (group[b], group[a]);
+            between[a * leaves + b] = gates.iter().find(is_between).map_or(1, |gate| gate.steps(a, b));
+        }
+        Some((group, between))
+    }
+
+    fn are_near(&self, a: usize, b: usize) -> bool {
+        self.steps.between[a * self.steps.leaves + b] == 1
+    }
+
+    fn open(&self) -> impl Iterator<Item = usize> {
+        (0..self.steps.leaves).filter(|leaf| self.group[*leaf].is_none())
+    }
+
+    fn members(&self, group: usize) -> impl Iterator<Item = usize> {
+        (0..self.steps.leaves).filter(move |leaf| self.group[*leaf] == Some(group))
+    }
+
+    fn add(&mut self, group: usize) {
+        self.looked_at += 1;
+        if self.looked_at > MOST_LOOKED_AT || self.are_several {
+            return;
+        }
+        // The leaf that leaves the least choice.
+        let near = |leaf: &usize| self.open().filter(|other| self.are_near(*leaf, *other)).count();
+        let Some(first) = self.open().min_by_key(near) else {
+            let unexplained = self.unexplained(group);
+            let least = self.best.as_ref().map_or(usize::MAX, |best| best.0);
+            self.are_several = unexplained == least && unexplained == 0;
+            if unexplained < least {
+                self.best = Some((unexplained, self.group.iter().map(|own| own.unwrap_or(0)).collect()));
+            }
+            return;
+        };
+        let near: Vec<usize> = self.open().filter(|other| self.are_near(first, *other)).collect();
+        let mut cliques = Vec::new();
+        self.cliques(vec![first], &near, &[], &mut cliques);
+        cliques.sort_by_key(|clique| std::cmp::Reverse(clique.len()));
+        for clique in cliques {
+            let ways = |other: usize| {
+                clique
+                    .iter()
+                    .flat_map(|a| self.members(other).map(move |b| (*a, b)))
+                    .filter(|(a, b)| self.are_near(*a, *b))
+                    .count()
+            };
+            if (0..group).all(|other| ways(other) <= 1) {
+                clique.iter().for_each(|leaf| self.group[*leaf] = Some(group));
+                self.add(group + 1);
+                clique.iter().for_each(|leaf| self.group[*leaf] = None);
+            }
+        }
+    }
+
+    /// All sets of leaves near each other to which none can be added (Bron and
+    /// Kerbosch 1973).
+    fn cliques(&self, own: Vec<usize>, may: &[usize], not: &[usize], cliques: &mut Vec<Vec<usize>>) {
+        if may.is_empty() {
+            if not.is_empty() {
+                cliques.push(own);
+            }
+            return;
+        }
+        let near = |leaf: usize, leaves: &[usize]| -> Vec<usize> {
+            leaves.iter().copied().filter(|other| self.are_near(leaf, *other)).collect()
+        };
+        // A set without this leaf has one that is not near it, or it could be added (Tomita, Tanaka and Takahashi 2006).
+        let pivot = may.iter().chain(not).copied().max_by_key(|leaf| near(*leaf, may).len());
+        let (mut may, mut not) = (may.to_vec(), not.to_vec());
+        for leaf in may.clone() {
+            if pivot.is_some_and(|pivot| self.are_near(pivot, leaf)) {
+                continue;
+            }
+            self.cliques([&own[..], &[leaf]].concat(), &near(leaf, &may), &near(leaf, &not), cliques);
+            may.retain(|other| *other != leaf);
+            not.push(leaf);
+        }
+    }
+
+    /// The gate between two groups: between the leaves that explain best how many steps all others have.
+    fn gate(&self, one: usize, other: usize) -> Gate {
+        let ways = || self.members(one).flat_map(|a| self.members(other).map(move |b| (a, b)));
+        let gate = |ends: (usize, usize)| {
+            let gate = Gate { groups: (one, other), ends, more: 0, unexplained: 0 };
+            let more = |(a, b): (usize, usize)| {
+                i32::from(self.steps.between[a * self.steps.leaves + b]) - i32::from(gate.steps(a, b))
+            };
+            let mut all: Vec<i32> = ways().map(more).collect();
+            all.sort_unstable();
+            let middle = all[all.len() / 2];
+            Gate { more: middle, unexplained: all.iter().filter(|more| **more != middle).count(), ..gate }
+        };
+        ways().map(gate).min_by_key(|gate| (gate.unexplained, gate.more)).expect("groups have leaves")
+    }
+
+    /// Ways between leaves of which the gates of their groups do not explain how many steps they have, and gates that seem
+    /// to have more than one.
+    fn unexplained(&self, groups: usize) -> usize {
+        let of_gate = |gate: Gate| gate.unexplained + usize::from(gate.more != 0);
+        pairs(groups).map(|(one, other)| of_gate(self.gate(one, other))).sum()
+    }
+}
+
+/// Every two of so many.
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)))
+}
+
+/// The only way between two groups.
+struct Gate {
+    groups: (usize, usize),
+    /// A leaf of each.
+    ends: (usize, usize),
+    /// By how many steps more than it has it seems to have: a slow gate makes the groups seem farther apart.
+    more: i32,
+    /// Ways between the groups that this does not explain.
+    unexplained: usize,
+}
+
+impl Gate {
+    /// Steps between a leaf of one group and a leaf of the other, either way: to the gate, across, from the gate.
+    fn steps(&self, a: usize, b: usize) -> u8 {
+        let is_end = |leaf: usize| leaf == self.ends.0 || leaf == self.ends.1;
+        1 + u8::from(!is_end(a)) + u8::from(!is_end(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{generator, is_same_partition, normal, symmetric};
+
+    /// Hosts of a router.
+    const PORTS: usize = 3;
+
+    /// A dragonfly of groups of so many routers: the router of every host, its group, and the steps between routers.
+    struct Dragonfly {
+        router: Vec<usize>,
+        routers: usize,
+        groups: usize,
+    }
+
+    impl Dragonfly {
+        fn of(groups: usize, routers: usize) -> Self {
+            Self { router: (0..groups * routers * PORTS).map(|host| host / PORTS).collect(), routers, groups }
+        }
+
+        fn group(&self, router: usize) -> usize {
+            router / self.routers
+        }
+
+        fn steps(&self, a: usize, b: usize) -> u8 {
+            if self.group(a) == self.group(b) {
+                return u8::from(a != b);
+            }
+            let gate = |own: usize, other: usize| {
+                own * self.routers + (other + self.groups - own - 1) % self.groups % self.routers
+            };
+            let [one, other] = [self.group(a), self.group(b)];
+            1 + u8::from(a != gate(one, other)) + u8::from(b != gate(other, one))
+        }
+
+        /// What pairs take: every step a tenth of a microsecond; and what else some take.
+        fn times(&self, more: impl Fn(usize, usize) -> f64) -> Pairs {
+            let mut rng = generator(3);
+            let own: Vec<f64> = self.router.iter().map(|_| 0.01 * normal(&mut rng)).collect();
+            Pairs::of(&symmetric(self.router.len(), |i, j| {
+                let (a, b) = (self.router[i], self.router[j]);
+                1.0 + own[i] + own[j] + 0.1 * f64::from(self.steps(a, b)) + more(a, b) + 0.005 * normal(&mut rng)
+            }))
+        }
+
+        fn explain(&self, times: &Pairs, leaf: &[usize]) -> Option<Explained> {
+            let (of_one_leaf, _, _) = times.cost(|_, _| 0, 1);
+            explain(times, leaf, 0.005, of_one_leaf)
+        }
+    }
+
+    #[test]
+    fn groups_and_steps_of_a_dragonfly_are_found_and_leaves_put_right() {
+        let dragonfly = Dragonfly::of(4, 3);
+        // One host is alone, and two leaves have a host of each other.
+        let mut leaf = dragonfly.router.clone();
+        leaf[4] = 12;
+        leaf.swap(10, 20);
+        let found = dragonfly.explain(&dragonfly.times(|_, _| 0.0), &leaf).unwrap();
+        assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
+        let group: Vec<usize> = found.leaf.iter().map(|leaf| found.group[*leaf]).collect();
+        let planted: Vec<usize> = dragonfly.router.iter().map(|router| dragonfly.group(*router)).collect();
+        assert!(is_same_partition(&group, &planted), "{group:?}");
+        let hosts = planted.len();
+        for (i, j) in pairs(hosts) {
+            let steps = dragonfly.steps(dragonfly.router[i], dragonfly.router[j]);
+            assert_eq!(found.between[i * hosts + j], steps, "{i} {j}");
+        }
+    }
+
+    #[test]
+    fn a_slow_gate_is_no_distance() {
+        let dragonfly = Dragonfly::of(4, 3);
+        let is_of = |a: usize, b: usize| (dragonfly.group(a), dragonfly.group(b)) == (0, 2);
+        let times = dragonfly.times(|a, b| if is_of(a, b) || is_of(b, a) { 0.1 } else { 0.0 });
+        let found = dragonfly.explain(&times, &dragonfly.router).unwrap();
+        let hosts = dragonfly.router.len();
+        for (i, j) in pairs(hosts) {
+            let steps = dragonfly.steps(dragonfly.router[i], dragonfly.router[j]);
+            assert_eq!(found.between[i * hosts + j], steps, "{i} {j}");
+        }
+    }
+
+    #[test]
+    fn where_steps_say_the_same_of_several_groupings_there_are_none() {
+        // Routers of five groups of two are Petersen's graph, all of whose six pairings look alike.
+        let dragonfly = Dragonfly::of(5, 2);
+        assert!(dragonfly.explain(&dragonfly.times(|_, _| 0.0), &dragonfly.router).is_none());
+    }
+
+    #[test]
+    fn very_many_leaves_near_each_other_are_one_clique() {
+        let leaves = 40;
+        let between = (0..leaves * leaves).map(|cell| u8::from(cell / leaves != cell % leaves)).collect();
+        let leaf = (0..leaves).collect();
+        let steps = Steps { leaf, leaves, between, inside: 1.0, step: 0.1, own: vec![0.0; leaves] };
+        let groups = Groups { steps: &steps, group: vec![None; leaves], looked_at: 0, are_several: false, best: None };
+        let mut cliques = Vec::new();
+        groups.cliques(vec![0], &(1..leaves).collect::<Vec<_>>(), &[], &mut cliques);
+        assert!(matches!(&cliques[..], [all] if all.len() == leaves), "{cliques:?}");
+    }
+
+    #[test]
+    fn pods_of_a_tree_have_no_gates() {
+        let tree = Dragonfly::of(4, 3);
+        let far = |a: usize, b: usize| if tree.group(a) == tree.group(b) { 1 } else { 2 };
+        let times =
+            tree.times(|a, b| if a == b { 0.0 } else { 0.1 * (f64::from(far(a, b)) - f64::from(tree.steps(a, b))) });
+        assert!(tree.explain(&times, &tree.router).is_none());
+    }
+}
