@@ -51,6 +51,7 @@ pub struct Distances {
     kinds: usize,
     /// Number of classes.
     pub classes: usize,
+    /// Hops of a torus, or steps between the routers of a dragonfly, `[host * hosts + host]`.
     hops: Option<Vec<u8>>,
 }
 

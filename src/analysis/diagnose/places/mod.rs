@@ -6,7 +6,8 @@
 //! and for every byte the time of the slowest of both cards and all cables (long messages: the slowest counts, once).
 //! So
 //!
-//! * *distance classes* are found in short messages alone ([`distance`]): same leaf, same pod, elsewhere; or hops;
+//! * *distance classes* are found in short messages alone ([`distance`]): same leaf, same pod, elsewhere; or hops
+//!   of a torus, steps between the routers of a dragonfly;
 //! * whole *kinds* of hosts that differ make classes of their own, and no finding;
 //! * in each [`View`], lengths that are looked at together because what they share must count once, hosts add their part to
 //!   the class's time ([`fit`]), and every pair has a rest;

@@ -1,8 +1,10 @@
 //! Leaves that are some steps apart: networks of switches that are neither trees nor tori, as dragonflies are.
 //!
-//! In: [`Pairs`] and leaves of which most are right. Out: leaves once more, and how many steps there are between every two
-//! hosts. Each step, from one switch to the next, takes as long as any other one, so that few numbers say how far leaves
-//! are apart, and what is slow cannot be a distance of its own.
+//! In: [`Pairs`] and leaves of which most are right. Out: [`Explained`]: leaves once more, their groups, and how many steps
+//! there are between every two hosts. Each step, from one switch to the next, takes as long as any other one. Inside a
+//! group every leaf is one step from every other one, and two groups have one way in common, their gate: so few numbers
+//! say how far leaves are apart, and what is slow cannot be a distance of its own. Where groups do not follow from the
+//! steps, nothing is said.
 
 use rayon::prelude::*;
 
@@ -14,7 +16,7 @@ use crate::{
 
 /// What a structure of equal steps may leave of a pair besides noise, in steps: its time then says how many steps it has,
 /// as two standard deviations are half a step.
-pub const UNDERSTOOD: f64 = 0.25;
+const UNDERSTOOD: f64 = 0.25;
 
 /// Times that leaves, and what a step takes, are found by turns.
 const TURNS: usize = 3;
@@ -107,6 +109,14 @@ fn line(steps: &[f64], level: &[f64], weight: &[f64]) -> (f64, f64) {
     (usual - slope * middle, slope)
 }
 
+/// Whether equal steps leave no more of the pairs than noise and what single pairs differ by. `misfit` and `noise`:
+/// standard deviations of what is left of a pair, and of its time.
+pub fn is_understood(pairs: &Pairs, misfit: f64, noise: f64, step: f64) -> bool {
+    // Two scatters that are compared: the logarithm of each errs by 1 / sqrt(2 n).
+    let free = EFFICIENCY * pairs.known.len().saturating_sub(pairs.hosts) as f64;
+    misfit <= noise.hypot(UNDERSTOOD * step) * (1.0 + 2.0 / free.sqrt())
+}
+
 /// What [`explain`] finds.
 pub struct Explained {
     /// The leaf of every host, `[host]`.
@@ -140,10 +150,7 @@ pub fn explain(pairs: &Pairs, leaf: &[usize], noise: f64, most: f64) -> Option<E
     let rest =
         |(i, j, time): &(usize, usize, f64)| time - found.level(found.between(*i, *j)) - found.own[*i] - found.own[*j];
     let misfit = scatter_about_zero(&mut pairs.known.iter().map(rest).collect::<Vec<_>>());
-    // Two scatters that are compared: the logarithm of each errs by 1 / sqrt(2 n).
-    let free = EFFICIENCY * (pairs.known.len() - hosts) as f64;
-    let is_understood = misfit <= noise.hypot(UNDERSTOOD * found.step) * (1.0 + 2.0 / free.sqrt());
-    if cost + labels >= most || !is_understood {
+    if cost + labels >= most || !is_understood(pairs, misfit, noise, found.step) {
         return None;
     }
     let (group, between) = Groups::of(&found)?;

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{fit::EFFICIENCY, steps::UNDERSTOOD, tree::Pairs};
+use super::{steps::is_understood, tree::Pairs};
 use crate::stats::{median, scatter_about_zero};
 
 /// How much is tried, which decides how long the search takes, and how seldom it ends where no two hosts would do better
@@ -383,11 +383,8 @@ pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     while let Some(next) = found.again(pairs, &mut rng).filter(|next| next.is_better_than(&found)) {
         found = next;
     }
-    // Two scatters that are compared: the logarithm of each errs by 1 / sqrt(2 n).
-    let free = EFFICIENCY * (pairs.known.len() - hosts) as f64;
     let hop = found.numbers.level[1] - found.numbers.level[0];
-    let most = noise.hypot(UNDERSTOOD * hop) * (1.0 + 2.0 / free.sqrt());
-    (found.usual_misfit(pairs) <= most).then_some(())?;
+    is_understood(pairs, found.usual_misfit(pairs), noise, hop).then_some(())?;
     Some((0..hosts * hosts).map(|cell| found.torus.between(cell / hosts, cell % hosts) as u8).collect())
 }
 
