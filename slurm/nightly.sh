@@ -52,7 +52,7 @@ submit() {
     idle=$(sinfo "${limit[@]}" --Node --noheader --states=idle --format=%N | sort -u | head -n "$most_nodes")
     nodes=$(grep -c . <<<"$idle" || true)
     if [ "$nodes" -lt "$least_nodes" ]; then
-        echo "no job tonight: $nodes nodes are idle, and it takes $least_nodes"
+        echo "no job tonight: idle nodes: $nodes, needed: $least_nodes"
         return
     fi
     mkdir -p "$results"

@@ -118,7 +118,7 @@ fn a_night_is_compared_with_the_one_before_it_and_what_became_slower_is_mailed()
 #[test]
 fn with_fewer_idle_nodes_than_a_verdict_takes_nothing_is_submitted() {
     for (idle, expected) in [
-        (3, "no job tonight: 3 nodes are idle, and it takes 4\n"),
+        (3, "no job tonight: idle nodes: 3, needed: 4\n"),
         (4, "submitted --nodes=4 --nodelist=node1,node2,node3,node4\n"),
     ] {
         let folder = tempfile::tempdir().unwrap();

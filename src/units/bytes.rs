@@ -36,6 +36,11 @@ impl fmt::Display for Bytes {
 }
 
 impl Bytes {
+    /// In a sentence: `1 byte`, `4K bytes`.
+    pub fn counted(self) -> String {
+        format!("{self} byte{}", if self.0 == 1 { "" } else { "s" })
+    }
+
     /// For people: at most four significant digits, `1.5 MiB`. Loses precision; use `Display` for anything read back.
     pub fn approximate(self) -> String {
         const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -52,6 +57,11 @@ impl Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_byte_is_no_plural() {
+        assert_eq!([1, 2, 4096].map(|length| Bytes(length).counted()), ["1 byte", "2 bytes", "4K bytes"]);
+    }
 
     #[test]
     fn reads_what_people_type() {

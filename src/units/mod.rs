@@ -25,7 +25,8 @@ pub use whole::whole;
 /// Number of an MPI process in the world communicator, from 0.
 pub type Rank = usize;
 
-/// A number of things for people: `1 host`, `2 hosts`.
+/// A number of things for people: `1 host`, `2 hosts`, `2 processes`.
 pub fn counted(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+    let plural = if thing.ends_with('s') { "es" } else { "s" };
+    format!("{count} {thing}{}", if count == 1 { "" } else { plural })
 }

@@ -12,7 +12,7 @@ pub(super) use check::usual_check;
 pub(super) use document::{Cells, CurveDocument, FindingDocument, finding_documents};
 pub use document::{Document, SCHEMA, document};
 
-use super::{Table, bytes};
+use super::Table;
 use crate::{
     analysis::diagnose::{Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom},
     units::{Seconds, counted, hostlist},
@@ -125,7 +125,7 @@ fn headline(diagnosis: &Diagnosis) -> String {
 /// What a run is, in one line.
 fn judged(run: &Judged) -> String {
     let lengths = match &run.lengths[..] {
-        [only] => bytes(*only),
+        [only] => only.counted(),
         [first, .., last] => format!("{} from {first} to {last}", counted(run.lengths.len(), "length")),
         [] => "no length".to_owned(),
     };
@@ -213,7 +213,7 @@ pub fn remark_text(remark: &Remark) -> String {
         }
         Remark::Busy { mode, lengths: (first, last), ratio: times, share } => {
             let lengths =
-                if first == last { format!("at {}", bytes(*first)) } else { format!("from {first} to {last} bytes") };
+                if first == last { format!("at {}", first.counted()) } else { format!("from {first} to {last} bytes") };
             format!(
                 "{mode}: for {} of the time {lengths}, most pairs took {} times as long, as while another job uses \
                  the network; what was measured meanwhile is left out",
@@ -226,7 +226,7 @@ pub fn remark_text(remark: &Remark) -> String {
              as inside: with two groups alone, nobody can say whether the way between them is slow or built so",
             members(one),
             members(other),
-            bytes(*length),
+            length.counted(),
             ratio(*times)
         ),
         Remark::Kinds { mode, hosts, ratio: times } => {
@@ -331,7 +331,7 @@ fn lengths(finding: &Finding) -> String {
         return format!("from {first} to {last} bytes");
     }
     match (is_first, is_last) {
-        _ if first == last => format!("at {}", bytes(first)),
+        _ if first == last => format!("at {}", first.counted()),
         (true, true) => "at all lengths".to_owned(),
         (false, true) => format!("from {first} on"),
         (true, false) => format!("up to {last}"),

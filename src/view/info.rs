@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Table, amount, bytes};
+use super::{Table, amount};
 use crate::{
     analysis::{
         distribution::{Distribution, LEVELS},
@@ -109,7 +109,7 @@ impl Info<'_> {
         let state = if finished == planned { "complete" } else { "unfinished" };
         let span = match self.lengths {
             [] => String::new(),
-            [only] => format!(" ({})", bytes(*only)),
+            [only] => format!(" ({})", only.counted()),
             [first, .., last] => format!(" ({first} to {last} bytes)"),
         };
         format!("{finished} of {}: {state}{span}", counted(planned, "length"))

@@ -28,10 +28,7 @@ pub use names::brief_labels;
 pub use scale::{Scale, ScaleKind};
 pub use table::Table;
 
-use crate::{
-    record::Statistic,
-    units::{Bytes, Seconds, counted},
-};
+use crate::{record::Statistic, units::Seconds};
 
 /// A value of a statistic for people: a time with its unit, or a number of samples.
 pub fn amount(statistic: Statistic, value: f64) -> String {
@@ -40,9 +37,4 @@ pub fn amount(statistic: Statistic, value: f64) -> String {
         Statistic::MeasurementsAmount => value.to_string(),
         _ => Seconds(value).to_string(),
     }
-}
-
-/// A length in a sentence: `1 byte`, `4K bytes`.
-pub fn bytes(length: Bytes) -> String {
-    if length == Bytes(1) { counted(1, "byte") } else { format!("{length} bytes") }
 }

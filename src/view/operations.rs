@@ -59,8 +59,7 @@ pub fn write(run: &Operations, out: &mut dyn Write) -> io::Result<()> {
     }
     for program in &run.programs {
         let time = Seconds(program.measured.summary.median);
-        let processes = if program.procs == 1 { "process" } else { "processes" };
-        writeln!(out, "\nprogram {}: {time} with {} {processes}", shown(&program.name), program.procs)?;
+        writeln!(out, "\nprogram {}: {time} with {}", shown(&program.name), counted(program.procs, "process"))?;
     }
     Ok(())
 }

@@ -95,6 +95,11 @@ impl Sums {
             Weights::Equal => 1.0,
             Weights::Relative => return,
         };
+        self.weigh(length, time, weight);
+    }
+
+    /// Adds a point with a weight of its own, unless it takes no part.
+    pub fn weigh(&mut self, length: f64, time: f64, weight: f64) {
         if !time.is_finite() || !length.is_finite() {
             return;
         }
@@ -105,6 +110,11 @@ impl Sums {
         self.wss += weight * length * length;
         self.wst += weight * length * time;
         self.wtt += weight * time * time;
+    }
+
+    /// Mean length and mean time.
+    pub fn means(&self) -> (f64, f64) {
+        (self.ws / self.w, self.wt / self.w)
     }
 
     fn minus(&self, other: &Self) -> Self {
@@ -119,9 +129,9 @@ impl Sums {
         }
     }
 
-    /// Start, slope, sum of squared departures.
-    fn solve(&self) -> Option<(f64, f64, f64)> {
-        let (mean_s, mean_t) = (self.ws / self.w, self.wt / self.w);
+    /// Start, slope, sum of squared departures; `None` with fewer than two lengths.
+    pub fn solve(&self) -> Option<(f64, f64, f64)> {
+        let (mean_s, mean_t) = self.means();
         let (sss, sst) = (self.wss - self.ws * mean_s, self.wst - self.ws * mean_t);
         if self.count < 2 || sss.is_nan() || sss <= 1e-12 * self.wss {
             return None;
@@ -136,7 +146,7 @@ impl Sums {
         let (start, slope, rest) = self.solve()?;
         let freedom = self.count - 2;
         let variance = rest / freedom.max(1) as f64;
-        let mean = self.ws / self.w;
+        let (mean, _) = self.means();
         let sss = self.wss - self.ws * mean;
         let start_error = (variance * (1.0 / self.w + mean * mean / sss)).sqrt();
         Some(Line {

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use super::{
     failure::{Failure, Outcome},
+    input::since_1970,
     output,
 };
 
@@ -119,7 +120,8 @@ impl Advise {
                 output::note(&format!("`{}` could not be judged: it drains nobody", path.display()));
                 continue;
             }
-            let created = document.judged.iter().filter_map(|run| seconds(run.created.as_deref()?)).max();
+            let created = document.judged.iter().filter_map(|run| since_1970(run.created.as_deref()?));
+            let created = created.map(|since| since.as_secs()).max();
             let run = name_of(path, created);
             hosts.extend(document.groups.iter().flatten().cloned());
             if document.run.is_some() {
@@ -184,12 +186,6 @@ fn name_of(path: &Path, created: Option<u64>) -> String {
         }
         None => name.to_owned(),
     }
-}
-
-/// Seconds since 1970 at a moment in RFC 3339.
-fn seconds(moment: &str) -> Option<u64> {
-    let moment = humantime::parse_rfc3339_weak(moment).ok()?;
-    moment.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 /// Seconds since 1970 when a file was written.

@@ -1,9 +1,6 @@
 //! `diagnose`: what is slow, and who is to blame?
 
-use std::{
-    path::{Path, PathBuf},
-    time::UNIX_EPOCH,
-};
+use std::path::{Path, PathBuf};
 
 use netmatrix::{
     analysis::diagnose::{self, DiagnoseError, Diagnosis, Options, stuck},
@@ -15,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     failure::{Failure, Outcome},
-    input::{Input, refuse_copies, refuse_twice},
+    input::{Input, refuse_copies, refuse_twice, since_1970},
     output::{self, Format},
     topology_file::{TopologyFile, group_of_host},
     typed::confidence,
@@ -139,8 +136,7 @@ pub fn document(diagnosis: &Diagnosis, inputs: &[&Input]) -> impl Serialize + us
 /// Where a run comes from, for metrics.
 fn source(input: &Input) -> Source {
     let header = input.run.header();
-    let created = humantime::parse_rfc3339_weak(&header.provenance.created).ok();
-    let seconds = created.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs_f64());
+    let seconds = since_1970(&header.provenance.created).map(|since| since.as_secs_f64());
     Source { mode: header.mode.name(), version: header.provenance.program_version.clone(), created: seconds }
 }
 

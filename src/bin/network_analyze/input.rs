@@ -8,6 +8,7 @@ use std::{
     ffi::OsStr,
     io::Read,
     path::{Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use anyhow::anyhow;
@@ -16,7 +17,6 @@ use netmatrix::{
     record::{Clustered, Run, Statistic, Stuck},
     store::{self, FileIds, OpenedRun, StoreError},
     units::Bytes,
-    view::bytes,
 };
 
 use super::{failure::Failure, memory, output};
@@ -134,7 +134,7 @@ impl Input {
         if lengths[index] != wanted {
             output::note(&format!(
                 "{} {} not measured; the nearest length is {}",
-                bytes(wanted),
+                wanted.counted(),
                 if wanted == Bytes(1) { "was" } else { "were" },
                 lengths[index]
             ));
@@ -266,6 +266,11 @@ fn run_of(name: &str) -> Option<String> {
             .then_some(name)
     };
     prefix.or_else(alone).map(str::to_owned)
+}
+
+/// Time since 1970 at a moment in RFC 3339, which runs say of themselves.
+pub fn since_1970(moment: &str) -> Option<Duration> {
+    humantime::parse_rfc3339_weak(moment).ok()?.duration_since(UNIX_EPOCH).ok()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use netmatrix::{
     record::{Run, State, Statistic},
     units::{Bytes, Rank, whole},
     view::{
-        Scale, ScaleKind, brief_labels, bytes,
+        Scale, ScaleKind, brief_labels,
         plot::{self, Colouring, Form, Scene, chart, raster::Raster},
     },
 };
@@ -161,7 +161,7 @@ impl Plot {
         let merged = blocks.group_size();
         let note = if merged > 1 { format!("; the slowest of {merged} x {merged} ranks") } else { String::new() };
         let raster = Raster {
-            title: self.title(run, &format!(" at {}", bytes(run.lengths()[index]))),
+            title: self.title(run, &format!(" at {}", run.lengths()[index].counted())),
             axes: &format!("row = source, column = destination{note}"),
             statistic: self.statistic,
             rows: labels.clone(),
@@ -260,7 +260,7 @@ impl Plot {
         let scale = self.scale(matrix.off_diagonal());
         let counts = histogram(matrix.off_diagonal(), BINS, |value| scale.place(value));
         let histogram = chart::Histogram {
-            title: self.title(run, &format!(" at {}", bytes(run.lengths()[index]))),
+            title: self.title(run, &format!(" at {}", run.lengths()[index].counted())),
             statistic: self.statistic,
             counts: &counts,
             scale,

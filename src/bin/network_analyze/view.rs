@@ -7,7 +7,7 @@ use netmatrix::{
     exit,
     record::{Run, State, Statistic},
     units::{Bytes, Hosts, Rank, Seconds, counted, whole},
-    view::{Scale, ScaleKind, Table, amount, bars::Bars, bytes, cells::Cells, heatmap},
+    view::{Scale, ScaleKind, Table, amount, bars::Bars, cells::Cells, heatmap},
 };
 
 use super::{
@@ -167,7 +167,7 @@ impl View {
         };
         let blocks = Blocks::of(run, self.statistic, index, layout.most(), aggregate).map_err(Failure::files)?;
         let map = heatmap::Heatmap {
-            title: &format!("{} at {}", self.subject(run), bytes(run.lengths()[index])),
+            title: &format!("{} at {}", self.subject(run), run.lengths()[index].counted()),
             statistic: self.statistic,
             hosts,
             blocks: &blocks,
@@ -217,7 +217,7 @@ impl View {
         let all: Vec<Rank> = (0..ranks).collect();
         let (sources, destinations) = if is_source { (&[rank][..], &all[..]) } else { (&all[..], &[rank][..]) };
         note(DAMAGED, run, &[index], sources, destinations)?;
-        let (subject, length, label) = (self.subject(run), bytes(run.lengths()[index]), hosts.label_of(rank));
+        let (subject, length, label) = (self.subject(run), run.lengths()[index].counted(), hosts.label_of(rank));
         output::print_picture(|out| {
             writeln!(out, "{subject} at {length} {way} {label} (rank {rank})\n")?;
             bars.write(self.color.colours(), out)

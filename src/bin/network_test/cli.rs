@@ -353,7 +353,7 @@ impl Args {
         let mut program = Self::command();
         // The libraries are asked only if somebody wants to know.
         if words.iter().any(|word| word == "--version") {
-            program = program.long_version(&*program::versions().leak());
+            program = program.long_version(&*about::versions().leak());
         }
         let args = Self::from_arg_matches(&program.try_get_matches_from(arguments)?)?;
         Ok(Self { command: words.join(" "), ..args })

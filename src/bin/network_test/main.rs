@@ -2,6 +2,7 @@
 //!
 //! The program itself is in `program`; the simulated cluster starts the same one from `simulated.rs`.
 
+mod about;
 mod cli;
 mod dry_run;
 mod memory;

@@ -19,13 +19,14 @@ use netmatrix::{
 };
 
 use crate::{
+    about::{other_launcher, provenance},
     cli::Args,
     memory,
     mpi::{
         ROOT, all_have, clock_step, largest,
         operations::{Keeper, Tour, TourEnd, TourEvent},
     },
-    program::{abort, call_the_roll, other_launcher, print, provenance, say, told_by_root},
+    program::{abort, call_the_roll, print, say, told_by_root},
     watchdog::Watchdog,
 };
 

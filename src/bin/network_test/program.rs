@@ -35,6 +35,7 @@ use netmatrix::{
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use crate::{
+    about::{other_launcher, provenance, versions},
     cli::Args,
     dry_run, memory,
     mpi::{MpiFabric, ROOT, called_alike, hosts, largest, plans_agree, spread},
@@ -477,38 +478,4 @@ pub fn abort(world: &SimpleCommunicator, error: &MeasureError) -> ! {
     let message = format!("network_test: rank {}: {error}\n", world.rank());
     let _ = std::io::stderr().write_all(message.as_bytes());
     world.abort(i32::from(exit::INTERNAL))
-}
-
-/// Name and version of the MPI library, which says them before it is initialised, too.
-fn mpi_library() -> String {
-    let library = ::mpi::environment::library_version().unwrap_or_default();
-    library.trim_end_matches('\0').lines().next().unwrap_or_default().trim().to_owned()
-}
-
-/// Why a program that was started with many ranks may see one only.
-pub fn other_launcher() -> String {
-    let library = mpi_library();
-    let library = if library.is_empty() { "an unknown MPI library".to_owned() } else { library };
-    format!(
-        "if you did, the launcher may belong to another MPI than the program, which is built for {library}: compare with \
-         `network_test --version`"
-    )
-}
-
-/// What `--version` says besides the name.
-pub fn versions() -> String {
-    format!("{VERSION}\nMPI: {}\nfiles: {}", mpi_library(), store::libraries())
-}
-
-pub fn provenance(args: &Args, clock_step: f64) -> Provenance {
-    let environment = |name: &str| std::env::var(name).unwrap_or_default();
-    Provenance {
-        command: args.command.clone(),
-        program_version: format!("network_test {VERSION}"),
-        mpi_library: mpi_library(),
-        created: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
-        slurm_job_id: environment("SLURM_JOB_ID"),
-        slurm_job_nodelist: environment("SLURM_JOB_NODELIST"),
-        clock_step: Seconds(clock_step).to_string(),
-    }
 }

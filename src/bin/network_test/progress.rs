@@ -143,9 +143,9 @@ impl Progress {
         let done = 100.0 * elapsed.as_secs_f64() / (elapsed + left_of_all).as_secs_f64().max(1e-9);
         let at = match rounds {
             Some((rounds, of)) => {
-                format!("length {} of {lengths} ({}), round {rounds} of {of}", index + 1, bytes(length))
+                format!("length {} of {lengths} ({}), round {rounds} of {of}", index + 1, length.counted())
             }
-            None => format!("length {} of {lengths} ({}) done", index + 1, bytes(length)),
+            None => format!("length {} of {lengths} ({}) done", index + 1, length.counted()),
         };
         let ends = format!("{done:.0} % of the time, {} left, ends {}", about(left_of_all), clock_in(left_of_all));
         match &self.way {
@@ -162,11 +162,6 @@ impl Progress {
             Way::Lines => {}
         }
     }
-}
-
-/// `1 byte`, `4K bytes`.
-fn bytes(length: Bytes) -> String {
-    if length == Bytes(1) { counted(1, "byte") } else { format!("{length} bytes") }
 }
 
 /// One time over another, 1 where the other is none.
@@ -286,11 +281,6 @@ mod tests {
         assert_eq!(last(&[Mode::Bcast, Mode::NoiseBlocking]), "network_noise_blocking");
         assert_eq!(last(&[Mode::AllToAll, Mode::Bcast]), "network_bcast");
         assert_eq!(last(&[Mode::Bcast]), "network");
-    }
-
-    #[test]
-    fn one_is_no_plural() {
-        assert_eq!([1, 2, 4096].map(|length| bytes(Bytes(length))), ["1 byte", "2 bytes", "4K bytes"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The same modules as the program; clocks, and how their time passes, are a matter of the cluster.
 //! `scripts/simgrid/run` builds this against SimGrid's MPI and starts it; built against another MPI it is of no use.
 
+mod about;
 mod cli;
 mod dry_run;
 mod memory;

@@ -1,7 +1,7 @@
 //! Reads the text of a program.
 
 use super::{MOST_MESSAGES, MOST_PROCESSES, Message, Program, Step};
-use crate::units::{Bytes, Rank, Seconds, did_you_mean, nearest, shown};
+use crate::units::{Bytes, Rank, Seconds, counted, did_you_mean, nearest, shown};
 
 /// A text that is no program: where and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,10 +95,7 @@ impl Reader {
     fn begin_step(&mut self, name: &str) -> Result<(), String> {
         let processes = self.processes.ok_or(NO_PROCESSES)?;
         if (self.steps.len() + 1).saturating_mul(processes) > MOST_MESSAGES {
-            return Err(format!(
-                "the steps of {processes} process{} are too many",
-                if processes == 1 { "" } else { "es" }
-            ));
+            return Err(format!("the steps of {} are too many", counted(processes, "process")));
         }
         self.steps.push(Step::new(shown(name), processes));
         Ok(())

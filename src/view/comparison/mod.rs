@@ -9,7 +9,7 @@ use std::io::{self, Write};
 pub use document::{Document, SCHEMA};
 
 use super::{
-    Table, bytes,
+    Table,
     diagnosis::{confidence, id, members, paragraph, result_line, usual_check},
 };
 use crate::{
@@ -59,7 +59,7 @@ impl View<'_> {
         let settings = comparison.settings;
         let lengths = match &comparison.lengths[..] {
             [] => String::new(),
-            [only] => bytes(only.base),
+            [only] => only.base.counted(),
             [first, .., last] => {
                 format!("{} from {} to {}", counted(comparison.lengths.len(), "length"), first.base, last.base)
             }
@@ -319,7 +319,7 @@ fn support(change: &Change) -> String {
     let unit = if change.subject == Subject::Pairs(Pairs::InsideHosts) { "hosts" } else { "pairs" };
     let agree = format!("{} of {} {unit} agree; {}", change.cells.slow, change.cells.of, confidence(change.confidence));
     let (first, last) = change.lengths;
-    let range = if first == last { format!("at {}", bytes(first)) } else { format!("from {first} to {last} bytes") };
+    let range = if first == last { format!("at {}", first.counted()) } else { format!("from {first} to {last} bytes") };
     match change.extra_seconds {
         extra if extra.is_infinite() => format!("{range}; {agree}"),
         extra => {

@@ -15,7 +15,6 @@ use crate::{
     },
     record::{BoxError, Header},
     units::{Bytes, Rate, Seconds, counted, harmless, shown},
-    view::bytes,
     view::{
         Table,
         diagnosis::{self, FindingDocument, finding_documents},
@@ -215,7 +214,8 @@ fn write_departures(diagnosis: &Diagnosis, out: &mut dyn Write) -> io::Result<()
         writeln!(out, "  who departs cannot be judged: {}", shown(reason))?;
     }
     for (number, finding) in diagnosis.findings.iter().enumerate() {
-        let ends = finding.ends().map(|ends| ends.map(|at| format!("{:.2} times at {}", at.ratio, bytes(at.length))));
+        let ends =
+            finding.ends().map(|ends| ends.map(|at| format!("{:.2} times at {}", at.ratio, at.length.counted())));
         let ends = ends.map_or_else(String::new, |ends| format!("; {}", ends.join(", ")));
         writeln!(out, "  departs, {} of diagnose: {}{ends}", diagnosis::id(number), diagnosis::sentence(finding))?;
     }

@@ -19,7 +19,6 @@ use crate::{
     },
     stats::Summary,
     units::{Rate, Seconds, counted},
-    view::bytes,
     view::names::without_domain,
 };
 
@@ -233,8 +232,8 @@ impl Structure<'_> {
 
     fn legend(&self, usual: Option<&[f64; 2]>) -> String {
         let [shortest, longest] = self.inferred.lengths;
-        let rate = if longest.0 > 0 { format!(", bandwidth at {}", bytes(longest)) } else { String::new() };
-        let mut text = format!("{}\ntypical time at {}{rate}", self.title(), bytes(shortest));
+        let rate = if longest.0 > 0 { format!(", bandwidth at {}", longest.counted()) } else { String::new() };
+        let mut text = format!("{}\ntypical time at {}{rate}", self.title(), shortest.counted());
         if let Some(usual) = usual {
             text += &format!("\nbetween groups, unless written: {}", self.typical(usual, ", "));
         }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Table, bytes, names::without_domain};
+use super::{Table, names::without_domain};
 use crate::{
     analysis::topology::{
         Group, Topology,
@@ -127,7 +127,7 @@ impl Structure<'_> {
     }
 
     fn lengths(&self) -> impl Iterator<Item = String> {
-        self.ends().iter().map(|length| format!("at {}", bytes(*length)))
+        self.ends().iter().map(|length| format!("at {}", length.counted()))
     }
 
     fn members(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -51,24 +51,34 @@ pub struct Distances {
     kinds: usize,
     /// Number of classes.
     pub classes: usize,
-    /// Hops of a torus, or steps between the routers of a dragonfly, `[host * hosts + host]`.
-    hops: Option<Vec<u8>>,
+    shape: Shape,
+}
+
+/// What a network is like.
+#[derive(Clone, Debug)]
+enum Shape {
+    /// Leaves, and pods of these.
+    Tree,
+    /// Hops between hosts, `[host * hosts + host]`; all are in one leaf.
+    Torus(Vec<u8>),
+    /// Steps between hosts, `[host * hosts + host]`; pods are groups.
+    Dragonfly(Vec<u8>),
 }
 
 impl Distances {
     /// All hosts on one switch.
     pub fn flat(hosts: usize) -> Self {
-        Self::of(vec![0; hosts], None)
+        Self::of(vec![0; hosts], Shape::Tree)
     }
 
     /// Hosts on a torus, `[host * hosts + host]`: each has a place of its own.
     pub fn of_hops(hosts: usize, hops: Vec<u8>) -> Self {
-        Self::of(vec![0; hosts], Some(hops))
+        Self::of(vec![0; hosts], Shape::Torus(hops))
     }
 
-    fn of(leaf: Vec<usize>, hops: Option<Vec<u8>>) -> Self {
+    fn of(leaf: Vec<usize>, shape: Shape) -> Self {
         let (leaves, hosts) = (leaf.iter().max().map_or(0, |last| last + 1), leaf.len());
-        let mut distances = Self { leaf, pod: vec![0; leaves], kind: vec![0; hosts], kinds: 1, classes: 0, hops };
+        let mut distances = Self { leaf, pod: vec![0; leaves], kind: vec![0; hosts], kinds: 1, classes: 0, shape };
         distances.count();
         distances
     }
@@ -76,23 +86,29 @@ impl Distances {
     fn count(&mut self) {
         let kinds = self.kind.iter().max().map_or(1, |last| last + 1);
         self.kinds = kinds;
-        let steps = self.hops.as_ref().map_or(3, |hops| hops.iter().max().map_or(1, |most| usize::from(*most) + 1));
+        let steps = match &self.shape {
+            Shape::Tree => 3,
+            Shape::Torus(steps) | Shape::Dragonfly(steps) => {
+                steps.iter().max().map_or(1, |most| usize::from(*most) + 1)
+            }
+        };
         self.classes = steps * kinds * kinds;
     }
 
     /// Hops between two hosts; none where hosts are on no torus.
     pub fn hops(&self, i: usize, j: usize) -> Option<u8> {
-        self.hops.as_ref().filter(|_| self.is_torus()).map(|hops| hops[i * self.leaf.len() + j])
+        let Shape::Torus(hops) = &self.shape else { return None };
+        Some(hops[i * self.leaf.len() + j])
     }
 
     /// Whether hosts are on a torus.
     pub fn is_torus(&self) -> bool {
-        self.hops.is_some() && self.leaves() == 1
+        matches!(self.shape, Shape::Torus(_))
     }
 
-    /// Whether hosts are in groups, between any two of which there is one way.
-    pub fn has_gates(&self) -> bool {
-        self.hops.is_some() && self.leaves() > 1
+    /// Whether the leaves of two hosts are of two groups, and the gate of these is the way between them.
+    pub fn has_gate(&self, i: usize, j: usize) -> bool {
+        matches!(self.shape, Shape::Dragonfly(_)) && self.pod[self.leaf[i]] != self.pod[self.leaf[j]]
     }
 
     /// Number of leaves.
@@ -107,11 +123,11 @@ impl Distances {
 
     /// The class of a pair, the same both ways.
     pub fn class(&self, i: usize, j: usize) -> usize {
-        let step = match &self.hops {
-            Some(hops) => hops[i * self.leaf.len() + j].into(),
-            None if self.leaf[i] == self.leaf[j] => 0,
-            None if self.pod[self.leaf[i]] == self.pod[self.leaf[j]] => 1,
-            None => 2,
+        let step = match &self.shape {
+            Shape::Torus(steps) | Shape::Dragonfly(steps) => steps[i * self.leaf.len() + j].into(),
+            Shape::Tree if self.leaf[i] == self.leaf[j] => 0,
+            Shape::Tree if self.pod[self.leaf[i]] == self.pod[self.leaf[j]] => 1,
+            Shape::Tree => 2,
         };
         let (low, high) = (self.kind[i].min(self.kind[j]), self.kind[i].max(self.kind[j]));
         let kinds = self.kinds;
@@ -133,23 +149,23 @@ impl Distances {
         };
         let values = &in_seconds(values.clone());
         if let Some(known) = known {
-            let mut distances = Self::of(known.to_vec(), None);
+            let mut distances = Self::of(known.to_vec(), Shape::Tree);
             distances.find_pods(values);
             return distances;
         }
         let leaf = leaves_of_many(values, ENOUGH_HOSTS);
         if hosts > MOST_HOSTS {
-            return Self::of(by_size(&leaf), None);
+            return Self::of(by_size(&leaf), Shape::Tree);
         }
         let shortest = in_seconds(medians(short, &[vec![0]]));
-        let mut tree = Self::of(rejoined(&apart(&leaf, &shortest), values), None);
+        let mut tree = Self::of(rejoined(&apart(&leaf, &shortest), values), Shape::Tree);
         tree.find_pods(values);
         let pairs = Pairs::of(values);
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
         let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
         let noise = noise_of_pairs(values);
         if let Some(found) = steps::explain(&pairs, &tree.leaf, noise, of_tree) {
-            return Self { pod: found.group, ..Self::of(found.leaf, Some(found.between)) };
+            return Self { pod: found.group, ..Self::of(found.leaf, Shape::Dragonfly(found.between)) };
         }
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
             return tree;

@@ -336,8 +336,9 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     sets.iter().filter_map(suspect).collect()
 }
 
-/// Ways between two sets that are slow although both sets are not; of leaves of two groups, it is the way of these.
-pub fn gates(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+/// Ways between two sets that are slow although both sets are not. `is_own(host, host)`: whether the way between the sets
+/// of two hosts is no part of another one.
+pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, budget: Budget) -> Vec<Suspect> {
     let sets: Vec<&Set> = sets.iter().filter(|set| set.members.len() > 1).collect();
     if sets.len() < 3 || !view.is_long {
         return Vec::new();
@@ -351,14 +352,8 @@ pub fn gates(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
         /// itself takes.
         levels: [f64; 2],
     }
-    let leaf = |set: usize| distances.leaf[sets[set].members[0]];
-    let are_leaves =
-        sets.iter().all(|set| set.members.iter().all(|host| distances.leaf[*host] == distances.leaf[set.members[0]]));
-    let is_own = |&(a, b): &(usize, usize)| {
-        let is_of_groups = are_leaves && distances.has_gates() && distances.pod[leaf(a)] != distances.pod[leaf(b)];
-        a != b && !is_of_groups
-    };
-    let all = (0..sets.len()).flat_map(|a| (0..sets.len()).map(move |b| (a, b))).filter(is_own);
+    let all = (0..sets.len()).flat_map(|a| (0..sets.len()).map(move |b| (a, b)));
+    let all = all.filter(|(a, b)| a != b && is_own(sets[*a].members[0], sets[*b].members[0]));
     let between = |ends: (usize, usize)| {
         let pairs = || sets[ends.0].members.iter().flat_map(|i| sets[ends.1].members.iter().map(move |j| (*i, *j)));
         let mut rests: Vec<f64> = pairs().map(|(i, j)| fit.rest.at(i, j)).collect();
@@ -454,7 +449,7 @@ mod tests {
         // Leaves 0 and 1 are a pod that is not known, and so are leaves 4 and 5.
         let is_gate = |a: usize, b: usize| a < 2 && (4..6).contains(&b);
         let (both, sets) = view(8, 2, |a, b| if is_gate(a, b) || is_gate(b, a) { 0.5 } else { 0.0 });
-        let found = best(gates(&both, &Distances::flat(16), &sets, BUDGET));
+        let found = best(gates(&both, &sets, |_, _| true, BUDGET));
         let [found] = &found[..] else { panic!("{found:?}") };
         let mut ends = [found.place.hosts.clone(), found.place.toward.clone()];
         ends.iter_mut().for_each(|end| end.sort_unstable());
@@ -462,7 +457,7 @@ mod tests {
         assert_eq!((found.place.direction, ends), (Direction::Both, [vec![0, 1, 2, 3], vec![8, 9, 10, 11]]));
 
         let (one, sets) = view(8, 2, |a, b| if is_gate(a, b) && b == 4 { 0.5 } else { 0.0 });
-        let found = best(gates(&one, &Distances::flat(16), &sets, BUDGET));
+        let found = best(gates(&one, &sets, |_, _| true, BUDGET));
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.toward), (Direction::Send, &vec![8, 9]));
     }

@@ -279,9 +279,9 @@ fn search(
         &|view| leaves::whole(view, distances, &pods, budget),
         &|view| leaves::whole(view, distances, &leaves, budget),
         &|view| leaves::between_two(view, &leaves, budget),
-        &|view| leaves::gates(view, distances, &pods, budget),
+        &|view| leaves::gates(view, &pods, |_, _| true, budget),
         &|view| leaves::routes(view, &leaves, budget),
-        &|view| leaves::gates(view, distances, &leaves, budget),
+        &|view| leaves::gates(view, &leaves, |i, j| !distances.has_gate(i, j), budget),
     ];
     for search in searches {
         let found = views[..wide].iter().flat_map(search).collect();

@@ -10,19 +10,13 @@ use rayon::prelude::*;
 
 use super::{fit::EFFICIENCY, tree::Pairs};
 use crate::{
-    analysis::groups::by_size,
+    analysis::{groups::by_size, model::line::Sums},
     stats::{median, scatter_about_zero},
 };
 
 /// What a structure of equal steps may leave of a pair besides noise, in steps: its time then says how many steps it has,
 /// as two standard deviations are half a step.
 const UNDERSTOOD: f64 = 0.25;
-
-/// Times that leaves, and what a step takes, are found by turns.
-const TURNS: usize = 3;
-
-/// Leaves from which on their steps say more than which ones are near each other.
-const LEAST_LEAVES: usize = 4;
 
 /// Leaves and the steps between them, and the times that go with them.
 struct Steps {
@@ -48,18 +42,24 @@ impl Steps {
         pairs.known.iter().for_each(|(i, j, _)| weight[way(*i, *j)] += 1.0);
         let nearest = |a: usize| (0..leaves).filter(|b| *b != a).map(|b| level[of_way(a, b)]).fold(f64::NAN, f64::min);
         let (mut inside, nearest) = (level[0], median(&mut (0..leaves).map(nearest).collect::<Vec<_>>()));
-        let mut step = nearest - inside;
-        let mut of_level = vec![0.0; leaves * leaves];
-        for _ in 0..TURNS {
-            if leaves < LEAST_LEAVES || step.is_nan() || step <= 0.0 {
+        let (mut step, mut left) = (nearest - inside, f64::INFINITY);
+        // By turns, as long as less is left of the levels.
+        let of_level = loop {
+            if step.is_nan() || step <= 0.0 {
                 return None;
             }
             // Of a way that nothing is known of, one step.
             let steps =
                 |level: &f64| if level.is_nan() { 1.0 } else { ((level - inside) / step).round().clamp(0.0, 255.0) };
-            of_level = level.iter().map(steps).collect::<Vec<f64>>();
-            (inside, step) = line(&of_level, &level, &weight);
-        }
+            let of_level: Vec<f64> = level.iter().map(steps).collect();
+            let mut sums = Sums::default();
+            (0..level.len()).for_each(|way| sums.weigh(of_level[way], level[way], weight[way]));
+            let (start, slope, rest) = sums.solve()?;
+            if rest >= left {
+                break of_level;
+            }
+            (inside, step, left) = (start, slope, rest);
+        };
         let between = (0..leaves * leaves).map(|cell| of_level[of_way(cell / leaves, cell % leaves)] as u8).collect();
         Some(Self { leaf, leaves, between, inside, step, own })
     }
@@ -70,6 +70,14 @@ impl Steps {
 
     fn level(&self, steps: u8) -> f64 {
         self.inside + self.step * f64::from(steps)
+    }
+
+    /// How long a description of the times is by these ([`Pairs::cost`]), with that of leaves and steps.
+    fn cost(&self, pairs: &Pairs) -> f64 {
+        let classes = self.between.iter().max().map_or(1, |most| usize::from(*most) + 1);
+        let ways = (self.leaves * (self.leaves - 1) / 2) as f64;
+        let labels = pairs.hosts as f64 * (self.leaves as f64).ln() + ways * ((classes - 1).max(1) as f64).ln();
+        pairs.cost(|i, j| self.between(i, j).into(), classes).0 + labels
     }
 
     /// Every host in the leaf that explains its times best, whatever it adds; leaves that no step is between, joined.
@@ -94,19 +102,6 @@ impl Steps {
         let first = |own: usize| (0..own).find(|other| self.between[own * self.leaves + other] == 0).unwrap_or(own);
         by_size(&leaf.iter().map(|own| first(*own)).collect::<Vec<_>>())
     }
-}
-
-/// The line through levels at so many steps, each with its weight: what no step takes, and what each adds.
-fn line(steps: &[f64], level: &[f64], weight: &[f64]) -> (f64, f64) {
-    let known = || steps.iter().zip(level).zip(weight).filter(|((_, level), _)| !level.is_nan());
-    let all: f64 = known().map(|(_, weight)| weight).sum();
-    let mean = |value: &dyn Fn(f64, f64) -> f64| {
-        known().map(|((steps, level), weight)| weight * value(*steps, *level)).sum::<f64>() / all
-    };
-    let (middle, usual) = (mean(&|steps, _| steps), mean(&|_, level| level));
-    let spread = mean(&|steps, _| (steps - middle).powi(2));
-    let slope = mean(&|steps, level| (steps - middle) * (level - usual)) / spread;
-    (usual - slope * middle, slope)
 }
 
 /// Whether equal steps leave no more of the pairs than noise and what single pairs differ by. `misfit` and `noise`:
@@ -136,21 +131,19 @@ pub fn explain(pairs: &Pairs, leaf: &[usize], noise: f64, most: f64) -> Option<E
     if found.between.iter().all(|steps| *steps <= 1) {
         return None;
     }
-    for _ in 0..TURNS {
-        let settled = found.settled(pairs);
-        if settled == found.leaf {
+    let mut cost = found.cost(pairs);
+    loop {
+        let next = Steps::of(pairs, found.settled(pairs))?;
+        let of_next = next.cost(pairs);
+        if of_next >= cost {
             break;
         }
-        found = Steps::of(pairs, settled)?;
+        (found, cost) = (next, of_next);
     }
-    let classes = found.between.iter().max().map_or(1, |most| usize::from(*most) + 1);
-    let ways = (found.leaves * (found.leaves - 1) / 2) as f64;
-    let labels = hosts as f64 * (found.leaves as f64).ln() + ways * ((classes - 1) as f64).ln();
-    let (cost, _, _) = pairs.cost(|i, j| found.between(i, j).into(), classes);
     let rest =
         |(i, j, time): &(usize, usize, f64)| time - found.level(found.between(*i, *j)) - found.own[*i] - found.own[*j];
     let misfit = scatter_about_zero(&mut pairs.known.iter().map(rest).collect::<Vec<_>>());
-    if cost + labels >= most || !is_understood(pairs, misfit, noise, found.step) {
+    if cost >= most || !is_understood(pairs, misfit, noise, found.step) {
         return None;
     }
     let (group, between) = Groups::of(&found)?;
@@ -159,7 +152,9 @@ pub fn explain(pairs: &Pairs, leaf: &[usize], noise: f64, most: f64) -> Option<E
     Some(Explained { leaf: found.leaf, group, between })
 }
 
-/// How many partial groupings are looked at.
+/// How many partial groupings are looked at, which decides how long a search may take: the leaf with the least choice comes
+/// first, so that right steps need about as many as there are groups; of 256 leaves with steps by chance, so many take a
+/// second.
 const MOST_LOOKED_AT: usize = 10_000;
 
 /// Leaves put into groups inside which every leaf is one step from every other one, and between two of which there is one
@@ -186,11 +181,11 @@ impl<'a> Groups<'a> {
         let gates: Vec<Gate> = pairs(groups).map(|(one, other)| search.gate(one, other)).collect();
         let usual = gates.iter().filter(|gate| gate.more == 0).count();
         let is_alone = |own: &usize| group.iter().filter(|other| *other == own).count() == 1;
-        // Of a tree, groups have no gates: what is apart there is said by leaves and pods.
-        // Steps may say the same of several: of five groups of two leaves, which form Petersen's graph.
+        // Pods of a tree have no gates, for most of them are not one step apart at any two leaves. And steps may say the same
+        // of several groupings: of five groups of two leaves, which form Petersen's graph.
         let are_found = !search.are_several && groups > 2 && 2 * usual > gates.len() && !group.iter().any(is_alone);
-        // Some ways may have been taken for others.
-        if !are_found || unexplained * 8 > pairs(leaves).count() {
+        // What is understood is half a step off in one of twenty cases at most: two standard deviations.
+        if !are_found || 20 * unexplained > pairs(leaves).count() {
             return None;
         }
         let mut between = steps.between.clone();
@@ -250,8 +245,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// All sets of leaves near each other to which none can be added (Bron and
-    /// Kerbosch 1973).
+    /// All sets of leaves near each other to which none can be added (Bron and Kerbosch 1973). `own`: of the set; `may` be
+    /// in it besides; `not`: near all of the set, and of sets that are known already.
     fn cliques(&self, own: Vec<usize>, may: &[usize], not: &[usize], cliques: &mut Vec<Vec<usize>>) {
         if may.is_empty() {
             if not.is_empty() {

@@ -13,7 +13,10 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{steps::is_understood, tree::Pairs};
-use crate::stats::{median, scatter_about_zero};
+use crate::{
+    analysis::model::line::Sums,
+    stats::{median, scatter_about_zero},
+};
 
 /// How much is tried, which decides how long the search takes, and how seldom it ends where no two hosts would do better
 /// in each other's place although the torus is another one: for every torus, all hosts are placed as often as this many
@@ -234,15 +237,11 @@ fn seeds(hosts: usize) -> impl Iterator<Item = usize> {
 
 /// Levels as a torus has them: every hop takes as long as any other one. `share`: of the pairs, `[hops]`.
 fn line(level: &[f64], share: &[f64]) -> Vec<f64> {
-    let known = || level.iter().zip(share).enumerate().filter(|(_, (level, _))| !level.is_nan());
-    let weight: f64 = known().map(|(_, (_, share))| share).sum();
-    let mean = |value: &dyn Fn(f64, f64) -> f64| {
-        known().map(|(hops, (level, share))| share * value(hops as f64, *level)).sum::<f64>() / weight
-    };
-    let (hops, usual) = (mean(&|hops, _| hops), mean(&|_, level| level));
-    let spread = mean(&|own, _| (own - hops).powi(2));
-    let step = if spread > 0.0 { mean(&|own, level| (own - hops) * (level - usual)) / spread } else { 0.0 };
-    (0..level.len()).map(|own| usual + step.max(0.0) * (own as f64 - hops)).collect()
+    let mut sums = Sums::default();
+    level.iter().zip(share).enumerate().for_each(|(hops, (level, share))| sums.weigh(hops as f64, *level, *share));
+    let (hops, usual) = sums.means();
+    let step = sums.solve().map_or(0.0, |(_, step, _)| step.max(0.0));
+    (0..level.len()).map(|own| usual + step * (own as f64 - hops)).collect()
 }
 
 fn best(states: impl ParallelIterator<Item = State>) -> Option<State> {
