@@ -363,6 +363,14 @@ mod tests {
             }))
         }
 
+        fn assert_steps(&self, found: &Explained) {
+            let hosts = self.router.len();
+            for (i, j) in pairs(hosts) {
+                let steps = self.steps(self.router[i], self.router[j]);
+                assert_eq!(found.between[i * hosts + j], steps, "{i} {j}");
+            }
+        }
+
         fn explain(&self, times: &Pairs, leaf: &[usize]) -> Option<Explained> {
             let (of_one_leaf, _, _) = times.cost(|_, _| 0, 1);
             explain(times, leaf, 0.005, of_one_leaf)
@@ -381,11 +389,7 @@ mod tests {
         let group: Vec<usize> = found.leaf.iter().map(|leaf| found.group[*leaf]).collect();
         let planted: Vec<usize> = dragonfly.router.iter().map(|router| dragonfly.group(*router)).collect();
         assert!(is_same_partition(&group, &planted), "{group:?}");
-        let hosts = planted.len();
-        for (i, j) in pairs(hosts) {
-            let steps = dragonfly.steps(dragonfly.router[i], dragonfly.router[j]);
-            assert_eq!(found.between[i * hosts + j], steps, "{i} {j}");
-        }
+        dragonfly.assert_steps(&found);
     }
 
     #[test]
@@ -394,11 +398,7 @@ mod tests {
         let is_of = |a: usize, b: usize| (dragonfly.group(a), dragonfly.group(b)) == (0, 2);
         let times = dragonfly.times(|a, b| if is_of(a, b) || is_of(b, a) { 0.1 } else { 0.0 });
         let found = dragonfly.explain(&times, &dragonfly.router).unwrap();
-        let hosts = dragonfly.router.len();
-        for (i, j) in pairs(hosts) {
-            let steps = dragonfly.steps(dragonfly.router[i], dragonfly.router[j]);
-            assert_eq!(found.between[i * hosts + j], steps, "{i} {j}");
-        }
+        dragonfly.assert_steps(&found);
     }
 
     #[test]
