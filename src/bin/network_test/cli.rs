@@ -17,7 +17,7 @@ use netmatrix::{
 };
 
 use self::operations::{OperationArgs, OperationUsageError};
-use crate::program;
+use crate::about;
 
 /// Measures every pair of MPI processes over a sweep of message lengths and writes matrices of statistics to NetCDF.
 ///

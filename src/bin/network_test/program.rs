@@ -25,17 +25,17 @@ use ::mpi::{
 };
 use clap::{CommandFactory, ValueEnum};
 use netmatrix::{
-    VERSION, exit,
+    exit,
     measure::{Ending, Event, MeasureError, Outcome, Stop, StopRequest, measure},
     plan::{Config, ConfigError, Plan, operation::OperationConfig},
-    record::{Avoided, Header, Phase, Provenance, Run, Sink, State},
+    record::{Avoided, Header, Phase, Run, Sink, State},
     store::{self, Lock, SetWriter, StoreError},
     units::{Hosts, Seconds},
 };
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use crate::{
-    about::{other_launcher, provenance, versions},
+    about::{other_launcher, provenance},
     cli::Args,
     dry_run, memory,
     mpi::{MpiFabric, ROOT, called_alike, hosts, largest, plans_agree, spread},
