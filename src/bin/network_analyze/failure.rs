@@ -3,12 +3,14 @@
 //! In: an error with its whole chain of causes. Out: a few lines on standard error and the exit code.
 
 use std::{
+    any::Any,
     io::{self, Write},
     panic, process,
     sync::{Arc, atomic::AtomicBool},
 };
 
 use netmatrix::{exit, record::BoxError};
+use rustix::io::Errno;
 use signal_hook::{consts::SIGABRT, flag};
 
 use super::output;
@@ -86,9 +88,22 @@ pub fn report_panics() {
     // Without it such an end is a signal's.
     let _ = flag::register_conditional_shutdown(SIGABRT, exit::INTERNAL.into(), always);
     panic::set_hook(Box::new(|panic| {
-        let _ = writeln!(io::stderr(), "error: internal fault, please report it: {panic}");
+        let _ = match no_memory(panic.payload()) {
+            Some(said) => {
+                writeln!(io::stderr(), "error: out of memory: {said}; raise the limit (ulimit -v), or free memory")
+            }
+            None => writeln!(io::stderr(), "error: internal fault, please report it: {panic}"),
+        };
         process::exit(exit::INTERNAL.into());
     }));
+}
+
+/// What a panic says, if the system's refusal of memory is its cause: so the standard library ends a thread that has no room
+/// for its signal stack.
+fn no_memory(payload: &dyn Any) -> Option<&str> {
+    let said =
+        payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str))?;
+    said.contains(&io::Error::from(Errno::NOMEM).to_string()).then_some(said)
 }
 
 #[cfg(test)]
@@ -102,6 +117,14 @@ mod tests {
         assert_eq!(Failure::internal("x").report(), exit::INTERNAL);
         assert_eq!(Failure::stdout(io::ErrorKind::BrokenPipe.into()).report(), exit::SUCCESS);
         assert_eq!(Failure::stdout(io::ErrorKind::StorageFull.into()).report(), exit::FILES);
+    }
+
+    #[test]
+    fn memory_that_is_refused_is_no_fault_of_the_program() {
+        let refused = format!("failed to allocate an alternative stack: {}", io::Error::from(Errno::NOMEM));
+        assert_eq!(no_memory(&refused), Some(refused.as_str()));
+        assert_eq!(no_memory(&"index out of bounds"), None);
+        assert_eq!(no_memory(&12), None);
     }
 
     #[test]
