@@ -35,7 +35,9 @@ fn one_rank_is_told_how_to_start_more() {
 #[test]
 fn a_time_limit_may_be_longer_than_any_clock() {
     let folder = tempfile::tempdir().unwrap();
-    done(&job(folder.path(), 2, "-n 1 --lengths 1 --time-limit 500000000000years").run());
+    done(&job(folder.path(), 2, "-n 1 --lengths 1,4K --time-limit 500000000000years").run());
+    let run = store::open(&folder.path().join("network")).unwrap();
+    assert!(run.is_complete() && run.lengths().len() == 2, "{:?}", run.lengths());
 }
 
 #[test]
@@ -43,9 +45,18 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = job(folder.path(), 4, "--dry-run -t one_to_one,bcast --lengths 0,1M -n 50").run();
     done(&outcome);
-    for part in ["ranks     4", "lengths   2", "one_to_one", "bcast", "exchanges", "on disk", "per host"] {
+    for part in ["ranks     4", "lengths   2", "one_to_one", "bcast", "on disk", "per host"] {
         assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");
     }
+    // Every two of four, one pair at a time; in bcast every rank is root once.
+    let numbers = |what: &str| -> Vec<u64> {
+        let lines = outcome.stdout.lines().filter_map(|line| line.trim().strip_prefix(what));
+        lines.map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect()
+    };
+    assert_eq!([numbers("rounds "), numbers("pairs ")], [[6, 4], [6, 4]], "{outcome:?}");
+    // At least 50 samples of each pair in both directions at both lengths, and of each root at 1M.
+    let exchanges = numbers("exchanges ");
+    assert!(exchanges[0] >= 6 * 2 * 2 * 50 && exchanges[1] >= 4 * 50, "{outcome:?}");
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }
 

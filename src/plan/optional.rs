@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::config::ParseNameError;
+use super::config::{ParseNameError, by_name};
 
 /// Something that is kept only where it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,11 +49,7 @@ impl FromStr for Optional {
     type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|one| one.name() == text).ok_or_else(|| ParseNameError {
-            what: "optional statistic",
-            text: text.to_owned(),
-            expected: Self::ALL.map(Self::name).join(", "),
-        })
+        by_name("optional statistic", text, Self::ALL, Self::name)
     }
 }
 

@@ -19,7 +19,11 @@ use std::{fmt, str::FromStr};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Mode, Plan, config::ParseNameError, pairing::Pairing};
+use super::{
+    Mode, Plan,
+    config::{ParseNameError, by_name},
+    pairing::Pairing,
+};
 use crate::units::{Hosts, Rank};
 
 /// Which pairs run at the same time.
@@ -54,11 +58,7 @@ impl FromStr for Schedule {
     type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|schedule| schedule.name() == text).ok_or_else(|| ParseNameError {
-            what: "schedule",
-            text: text.to_owned(),
-            expected: Self::ALL.map(Self::name).join(", "),
-        })
+        by_name("schedule", text, Self::ALL, Self::name)
     }
 }
 

@@ -78,7 +78,8 @@ impl<'a> Merged<'a> {
             let finished = lengths.len();
             let name = shortest.name;
             notices.push(format!(
-                "merged up to {last} bytes, {finished} message lengths of {planned}: `{name}` has no more"
+                "merged up to {} ({finished} of {planned} message lengths): `{name}` has no more",
+                last.counted()
             ));
         }
         let header = header::merged(parts, hosts, overlap.most_samples, command, created);

@@ -215,7 +215,7 @@ fn unfinished_runs_are_merged_as_far_as_all_of_them_are() {
     (0..2).for_each(|index| part.push(whole.lengths()[index], whole.cells(index).to_vec()));
     let both = merged(&[("a", &a), ("part", &part)]).unwrap();
     assert_eq!((both.lengths(), both.is_complete()), (&a.lengths()[..2], false));
-    assert_eq!(both.notices(), ["merged up to 64 bytes, 2 message lengths of 3: `part` has no more"]);
+    assert_eq!(both.notices(), ["merged up to 64 bytes (2 of 3 message lengths): `part` has no more"]);
 }
 
 #[test]

@@ -121,8 +121,8 @@ impl StuckPlace {
         let verb = if self.ranks.len() == 1 { "waits" } else { "wait" };
         let what = match self.lengths {
             None => "messages".to_owned(),
-            Some((a, b)) if a == b => format!("messages of {a} bytes"),
-            Some((a, b)) => format!("messages of {a} to {b} bytes"),
+            Some((a, b)) if a == b => format!("messages of {}", a.counted()),
+            Some((a, b)) => format!("messages of {a} to {}", b.counted()),
         };
         let hosts = self.hosts.join(" and ");
         match self.kind {
