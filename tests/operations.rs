@@ -116,7 +116,7 @@ fn what_cannot_be_measured_is_refused_and_dry_runs_list_what_can() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, named) in [
         ("--operations bcst", "did you mean `bcast`?"),
-        ("--operations all --procs 9", "there are 2 ranks"),
+        ("--operations all --procs 9", "the run has 2 ranks"),
         ("--operations bcast -t put", "--type"),
         ("--procs 2", "--operations"),
         ("--program nothing.steps", "no such file"),

@@ -23,7 +23,7 @@ pub use circle::Circle;
 pub use config::{Config, ConfigError, MAX_RANKS, Noise, NoisePattern, Precision, Timing};
 pub use estimate::Estimate;
 pub use expectation::Network;
-pub use mode::{Mode, ParseModeError, Side};
+pub use mode::{Mode, Side};
 pub use optional::Optional;
 pub use partners::Partners;
 pub(crate) use schedule::rng;

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::units::{did_you_mean, nearest};
+use crate::units::{ParseNameError, by_name};
 
 /// A kind of exchange. In every mode row i of a matrix is the source (origin, root), column j the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,24 +129,15 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A name that is no mode's.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown mode `{0}`{meant}; the modes are {list}",
-    meant = did_you_mean(nearest(_0, Mode::all().map(Mode::name), &SYNONYMS)),
-    list = Mode::all().map(Mode::name).collect::<Vec<_>>().join(", ")
-)]
-pub struct ParseModeError(String);
-
 /// What other benchmarks call them.
 const SYNONYMS: [(&str, &str); 3] =
     [("pingpong", "send_recv_and_recv_send"), ("ping_pong", "send_recv_and_recv_send"), ("alltoall", "all_to_all")];
 
 impl FromStr for Mode {
-    type Err = ParseModeError;
+    type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::all().find(|mode| mode.name() == text).ok_or_else(|| ParseModeError(text.to_owned()))
+        by_name("mode", text, Self::all(), Self::name, &SYNONYMS)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::config::{ParseNameError, by_name};
+use crate::units::{ParseNameError, by_name};
 
 /// Something that is kept only where it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +49,7 @@ impl FromStr for Optional {
     type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        by_name("optional statistic", text, Self::ALL, Self::name)
+        by_name("optional statistic", text, Self::ALL, Self::name, &[])
     }
 }
 

@@ -19,12 +19,8 @@ use std::{fmt, str::FromStr};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::{
-    Mode, Plan,
-    config::{ParseNameError, by_name},
-    pairing::Pairing,
-};
-use crate::units::{Hosts, Rank};
+use super::{Mode, Plan, pairing::Pairing};
+use crate::units::{Hosts, ParseNameError, Rank, by_name};
 
 /// Which pairs run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +54,7 @@ impl FromStr for Schedule {
     type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        by_name("schedule", text, Self::ALL, Self::name)
+        by_name("schedule", text, Self::ALL, Self::name, &[])
     }
 }
 

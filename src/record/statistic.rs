@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use super::Cell;
 use crate::{
     stats::Summary,
-    units::{did_you_mean, nearest},
+    units::{ParseNameError, by_name},
 };
 
 /// What a matrix says about the samples of its cells.
@@ -125,15 +125,6 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// A name that is no statistic's.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown statistic `{0}`{meant}; the statistics are {list}",
-    meant = did_you_mean(nearest(_0, Statistic::all().map(Statistic::name), &SYNONYMS)),
-    list = Statistic::all().map(Statistic::name).collect::<Vec<_>>().join(", ")
-)]
-pub struct ParseStatisticError(String);
-
 /// What else they are called.
 const SYNONYMS: [(&str, &str); 6] = [
     ("mean", "average"),
@@ -145,10 +136,10 @@ const SYNONYMS: [(&str, &str); 6] = [
 ];
 
 impl FromStr for Statistic {
-    type Err = ParseStatisticError;
+    type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::all().find(|statistic| statistic.name() == text).ok_or_else(|| ParseStatisticError(text.to_owned()))
+        by_name("statistic", text, Self::all(), Self::name, &SYNONYMS)
     }
 }
 

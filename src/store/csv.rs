@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     record::{BoxError, Cell, Header, MemoryRun, Run, State, Statistic},
-    units::{Bytes, Hosts, harmless},
+    units::{Bytes, Hosts, counted, harmless},
 };
 
 /// First line of the header.
@@ -105,7 +105,11 @@ impl Column {
             Self::Rank(end) => match text.parse::<u64>().map_err(|_| bad())? {
                 rank if rank < hosts.ranks() as u64 => line.ends[end] = rank as usize,
                 rank => {
-                    return Err(format!("has the {} {rank}, but there are {} ranks", self.name(), hosts.ranks()));
+                    return Err(format!(
+                        "has the {} {rank}, but the table has {}",
+                        self.name(),
+                        counted(hosts.ranks(), "rank")
+                    ));
                 }
             },
             Self::Host(end) => {
@@ -257,8 +261,8 @@ impl<R: BufRead> Reader<R> {
         let count = self.header.hosts.ranks().saturating_pow(2);
         self.cells = self.cells.saturating_add(count as u64);
         if self.cells > ALWAYS.saturating_add(number.saturating_mul(PER_LINE)) {
-            let ranks = self.header.hosts.ranks();
-            return Err(self.error(number, format!("belongs to a table of {ranks} ranks, but there are too few lines")));
+            let ranks = counted(self.header.hosts.ranks(), "rank");
+            return Err(self.error(number, format!("belongs to a table of {ranks}, but there are too few lines")));
         }
         let mut cells = Vec::new();
         let reserved = cells.try_reserve_exact(count);

@@ -4,7 +4,7 @@ use super::{StoreError, classic::Value, field::cells, file::NcFile, schema::*};
 use crate::{
     plan::{Mode, Noise, Partners},
     record::{Header, Provenance, Statistic},
-    units::{Bytes, Hosts, check_host_name},
+    units::{Bytes, Hosts, check_host_name, counted},
 };
 
 /// A file's account of its run and of itself.
@@ -121,7 +121,7 @@ pub(super) fn checked_hosts(file: &NcFile, names: Vec<String>, ranks: usize) -> 
         return Err(file.unusable(format!("cannot be used: {error}")));
     }
     if names.len() != ranks {
-        return Err(file.unusable(format!("names {} hosts for {ranks} ranks", names.len())));
+        return Err(file.unusable(format!("names {} for {}", counted(names.len(), "host"), counted(ranks, "rank"))));
     }
     Ok(Hosts::new(names))
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     plan::{Mode, Noise, Side},
     record::{Header, Provenance, Statistic},
-    units::{Bytes, Hosts, check_host_name},
+    units::{Bytes, Hosts, check_host_name, counted},
 };
 
 /// Their `data_type` of the file with every single delay; ours is the largest.
@@ -123,5 +123,5 @@ pub(super) fn hosts(path: &Path, ranks: usize) -> Result<Hosts, String> {
     if names.len() == ranks {
         return Ok(Hosts::new(names));
     }
-    Err(format!("`{}` names {} hosts for {ranks} ranks", path.display(), names.len()))
+    Err(format!("`{}` names {} for {}", path.display(), counted(names.len(), "host"), counted(ranks, "rank")))
 }

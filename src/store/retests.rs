@@ -35,7 +35,7 @@ use super::{
 use crate::{
     plan::RETEST_SAMPLES,
     record::{Header, Retest},
-    units::{Bytes, Hosts, harmless},
+    units::{Bytes, Hosts, counted, harmless},
 };
 
 /// Dimension of the retests of a length.
@@ -225,7 +225,7 @@ pub(super) fn read(file: &NcFile, length_index: usize, ranks: usize) -> Result<V
     };
     let rank = |value: f64| match value as usize {
         rank if value >= 0.0 && rank < ranks => Ok(rank),
-        _ => Err(file.unusable(format!("has measured rank {value} again, but there are {ranks} ranks"))),
+        _ => Err(file.unusable(format!("has measured rank {value} again, but the run has {}", counted(ranks, "rank")))),
     };
     let [sources, destinations] = [values(Field::Source)?, values(Field::Destination)?];
     let [first, second, alone] = [values(Field::First)?, values(Field::Second)?, values(Field::Alone)?];

@@ -15,7 +15,7 @@ mod whole;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use hosts::Hosts;
-pub use nearest::{did_you_mean, nearest};
+pub use nearest::{ParseNameError, by_name, did_you_mean, nearest};
 pub use rate::Rate;
 pub use text::{check_host_name, harmless, is_hidden, shown};
 pub use time::{ParseSecondsError, Seconds};

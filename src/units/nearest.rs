@@ -1,4 +1,4 @@
-//! What somebody meant who typed a name that there is not.
+//! Names as typed: which of the known ones it is, and which was meant if it is none.
 
 /// How alike two names have to be, by Jaro and Winkler's measure: the least at which a name with one letter wrong in five
 /// is found.
@@ -18,6 +18,38 @@ pub fn nearest<'a>(
     let likeness = |name: &&str| strsim::jaro_winkler(&typed, name);
     let best = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     best.filter(|name| likeness(name) >= ALIKE)
+}
+
+/// A name that none of the expected ones is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown {what} `{text}`{meant}; it is one of {list}",
+    meant = did_you_mean(nearest(.text, .names.iter().copied(), .synonyms)),
+    list = .names.join(", ")
+)]
+pub struct ParseNameError {
+    what: &'static str,
+    text: String,
+    names: Vec<&'static str>,
+    synonyms: &'static [(&'static str, &'static str)],
+}
+
+/// The one of `all` whose name is `text`. The error calls them `what`, and knows `synonyms`, `(word, name)`.
+pub fn by_name<T: Copy>(
+    what: &'static str,
+    text: &str,
+    all: impl IntoIterator<Item = T>,
+    name: impl Fn(T) -> &'static str,
+    synonyms: &'static [(&'static str, &'static str)],
+) -> Result<T, ParseNameError> {
+    let mut names = Vec::new();
+    for one in all {
+        if name(one) == text {
+            return Ok(one);
+        }
+        names.push(name(one));
+    }
+    Err(ParseNameError { what, text: text.to_owned(), names, synonyms })
 }
 
 /// `; did you mean NAME?` or nothing, for the end of a message.

@@ -251,7 +251,8 @@ impl Predict {
                         found.rows.push(row);
                     } else if Schedule::of(operation, procs, length.0).is_some() {
                         let text = format!(
-                            "{operation} at {length} bytes: nothing is claimed beyond twice the longest length probed"
+                            "{operation} at {}: nothing is claimed beyond twice the longest length probed",
+                            length.counted()
                         );
                         found.missing.push(text);
                     }

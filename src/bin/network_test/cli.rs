@@ -9,8 +9,8 @@ use std::{ffi::OsString, path::PathBuf, str::FromStr, time::Duration};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use netmatrix::{
     plan::{
-        Config, ConfigError, MAX_RANKS, Mode, Network, Noise, NoisePattern, Optional, ParseModeError, Precision,
-        Schedule, Sweep, SweepError, Timing, operation::OperationConfig,
+        Config, ConfigError, MAX_RANKS, Mode, Network, Noise, NoisePattern, Optional, Precision, Schedule, Sweep,
+        SweepError, Timing, operation::OperationConfig,
     },
     store,
     units::{Bytes, Hosts, Seconds, whole},
@@ -299,7 +299,7 @@ impl FromStr for OptionalStatistics {
 struct Modes(Vec<Mode>);
 
 impl FromStr for Modes {
-    type Err = ParseModeError;
+    type Err = <Mode as FromStr>::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "all" {

@@ -13,7 +13,7 @@ pub mod steps;
 
 use std::{fmt, str::FromStr};
 
-use crate::units::{did_you_mean, nearest};
+use crate::units::{ParseNameError, by_name};
 
 pub use plan::{FEWEST_SAMPLES, MOST_LENGTH, OperationConfig, OperationError, OperationPlan, default_procs, members};
 pub use probe::ProbeKind;
@@ -279,12 +279,8 @@ impl fmt::Display for Operation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's text says it")]
 pub enum ParseOperationError {
-    #[error(
-        "unknown operation `{0}`{meant}; the operations are {list}",
-        meant = did_you_mean(nearest(_0, Algorithm::all().map(Algorithm::name), &SYNONYMS)),
-        list = Algorithm::all().map(Algorithm::name).collect::<Vec<_>>().join(", ")
-    )]
-    Unknown(String),
+    #[error(transparent)]
+    Unknown(#[from] ParseNameError),
     #[error(
         "`{0}` has a parameter that cannot be read: write, for example, `reduce_chains_short_first:k=4` or `shift:q=1`"
     )]
@@ -305,8 +301,7 @@ impl FromStr for Operation {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let algorithm = Algorithm::all().find(|algorithm| algorithm.name() == name);
-        let algorithm = algorithm.ok_or_else(|| ParseOperationError::Unknown(name.to_owned()))?;
+        let algorithm = by_name("operation", name, Algorithm::all(), Algorithm::name, &SYNONYMS)?;
         let wrong = || ParseOperationError::Parameter(text.to_owned());
         let parameter = match (algorithm.parameter(), rest) {
             (None, None) => 0,

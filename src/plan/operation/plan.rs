@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Algorithm, Chains, Counts, Group, NamedProgram, Operation, ProbeKind, ProgramSource, Selection};
 use crate::{
     plan::{Config, program::SkeletonError},
-    units::{Bytes, Hosts, Rank, Seconds},
+    units::{Bytes, Hosts, Rank, Seconds, counted},
 };
 
 /// What was typed about operations.
@@ -57,7 +57,7 @@ impl Default for OperationConfig {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's text says it")]
 pub enum OperationError {
-    #[error("--procs {asked}: there are {ranks} ranks; ask for at most as many, or start more")]
+    #[error("--procs {asked}: the run has {}; ask for at most as many, or start more", counted(*ranks, "rank"))]
     TooMany { asked: usize, ranks: usize },
     #[error("operations need at least 2 ranks; start the program with mpirun -n 2 or more, or with srun")]
     TooFewRanks,
@@ -74,7 +74,11 @@ pub enum OperationError {
     NoProcs { operation: Operation, procs: String, needed: String },
     #[error("{operation} has no length in the sweep: it needs {needed}")]
     NoLength { operation: Operation, needed: &'static str },
-    #[error("program `{name}` has {processes} processes, but there are {ranks} ranks: start at least as many")]
+    #[error(
+        "program `{name}` has {}, but the run has {}: start at least as many",
+        counted(*processes, "process"),
+        counted(*ranks, "rank")
+    )]
     Program { name: String, processes: usize, ranks: usize },
     #[error("--program: {0}")]
     Skeleton(SkeletonError),
@@ -439,7 +443,7 @@ mod tests {
             let typed = OperationConfig { procs: procs.to_vec(), lengths, ..OperationConfig::default() };
             plan(list, typed, &hosts(4, 2)).unwrap_err().to_string()
         };
-        assert!(error("all", &[8], None).contains("there are 4 ranks"));
+        assert!(error("all", &[8], None).contains("the run has 4 ranks"));
         assert!(error("all", &[1], None).contains("at least 2"));
         assert!(error("all_to_all", &[2, 3], None).contains("at least 4"));
         assert!(error("exchange", &[3], None).contains("even"));

@@ -145,7 +145,7 @@ fn mistakes_are_named_with_their_line() {
         (text.replacen("# unit: 1\n7 7", "# unit: 1\n7 7.5", 1), "has `7.5` where a value should be"),
         (text[..last_table].to_owned(), "any table of measurements_amount"),
         (format!("{text}# length: 66\n"), "more tables"),
-        (csv.replacen("64,0,1", "64,0,2", 1), "there are 2 ranks"),
+        (csv.replacen("64,0,1", "64,0,2", 1), "the table has 2 ranks"),
         (csv.replacen("64,0,1", "64,0,0", 1).replacen("64,0,0,node0,node1", "64,0,0,node0,node0", 1), "repeats a cell"),
         (csv.replacen("64,0,1,node0,node1", "64,0,1,node0,other", 1), "has `other` as its destination_host"),
         (csv.replacen("64,0,1", "66,0,1", 1), "has length 66, but length 65 is due"),
