@@ -8,8 +8,10 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::spread::Spread;
 
-/// Steps of the fit: it has settled long before.
+/// Most steps of the fit; it has settled once no number moves by more than this share of the width: a thousandth of what
+/// the levels of so few numbers err by.
 const STEPS: usize = 30;
+const SETTLED: f64 = 1e-4;
 
 /// Two levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +26,8 @@ pub struct Mixture {
     pub gain: f64,
 }
 
-/// Fits two levels to numbers of this standard deviation, or of a larger one that they share; `None` where one level is as good. Missing ones (NaN) are of
-/// neither.
+/// Fits two levels to numbers of this standard deviation, or of a larger one that they share; `None` where one level is
+/// as good. Missing ones (NaN) are of neither.
 pub fn two_levels(values: &[f64], deviation: f64) -> Option<Mixture> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     let count = sorted.len();
@@ -45,22 +47,30 @@ pub fn two_levels(values: &[f64], deviation: f64) -> Option<Mixture> {
     let (mut lower, mut upper) = (level(&sorted[..cut]), level(&sorted[cut..]));
     let mut share = (count - cut) as f64 / count as f64;
     let mut width = deviation;
-    let of_upper = |value: f64, lower: f64, upper: f64, share: f64, width: f64| {
-        let odds = (share / (1.0 - share)).ln() + density(value, upper, width) - density(value, lower, width);
-        1.0 / (1.0 + (-odds).exp())
+    // Of two normal densities of one width the logarithm of the odds is a straight line.
+    let of_upper = |lower: f64, upper: f64, share: f64, width: f64| {
+        let (slope, centre) = ((upper - lower) / width.powi(2), (lower + upper) / 2.0);
+        let prior = (share / (1.0 - share)).ln();
+        move |value: f64| 1.0 / (1.0 + (-prior - slope * (value - centre)).exp())
     };
     for _ in 0..STEPS {
+        let probability = of_upper(lower, upper, share, width);
         let (mut weight, mut sum, mut rest, mut squares) = (0.0, 0.0, 0.0, 0.0);
         for value in &sorted {
-            let own = of_upper(*value, lower, upper, share, width);
+            let own = probability(*value);
             (weight, sum, rest) = (weight + own, sum + own * value, rest + (1.0 - own) * value);
             squares += own * (value - upper).powi(2) + (1.0 - own) * (value - lower).powi(2);
         }
+        let before = [width, lower, upper, width * share];
         width = (squares / count as f64).sqrt().max(deviation);
         // At least half of one number is of either level.
         share = (weight / count as f64).clamp(0.5 / count as f64, 1.0 - 0.5 / count as f64);
         upper = if weight > 0.0 { sum / weight } else { upper };
         lower = if weight < count as f64 { rest / (count as f64 - weight) } else { lower };
+        let is_settled = |(old, new): (f64, f64)| (old - new).abs() <= SETTLED * width;
+        if before.into_iter().zip([width, lower, upper, width * share]).all(is_settled) {
+            break;
+        }
     }
     let both: f64 = sorted
         .iter()
@@ -70,7 +80,8 @@ pub fn two_levels(values: &[f64], deviation: f64) -> Option<Mixture> {
             a.max(b) + (-(a - b).abs()).exp().ln_1p()
         })
         .sum();
-    let is_upper = values.iter().map(|value| of_upper(*value, lower, upper, share, width) > 0.5).collect();
+    let probability = of_upper(lower, upper, share, width);
+    let is_upper = values.iter().map(|value| probability(*value) > 0.5).collect();
     (upper > lower).then_some(Mixture { is_upper, effect: upper - lower, lower, gain: both - single })
 }
 
