@@ -25,7 +25,7 @@ case $* in
 esac
 require compiler pkg-config libclang netcdf ncdump openmpi shellcheck ps mandoc
 if [ -z "$quick" ]; then
-    require mpich simgrid iproute2 util-linux slurm munge browser python dpkg
+    require mpich simgrid iproute2 util-linux slurm munge browser python dpkg rpm
     require_localhost
     require_tools
 fi

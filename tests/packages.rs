@@ -1,7 +1,8 @@
-//! Debian packages as scripts/packages/deb.py makes them of the programs of this build, unpacked and used; and that what
-//! Cargo.toml says of files for other packagers is there, and Spack's repository where Spack looks.
+//! Debian packages and rpms as scripts/packages/make.py makes them of the programs of this build, unpacked, read and used;
+//! and that Spack's repository is where Spack looks.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -29,16 +30,23 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
+/// What rpm says of a package, one per line.
+fn rpm(package: &Path, option: &str) -> BTreeSet<String> {
+    done(Command::new("rpm").args(["-qp", option]).arg(package)).lines().map(str::to_owned).collect()
+}
+
 #[test]
-fn debian_packages_hold_programs_that_start_and_pages_that_are_valid() {
+fn packages_hold_programs_that_start_and_pages_that_are_valid() {
     let folder = tempfile::tempdir().unwrap();
     let programs = Path::new(TEST).parent().unwrap();
-    let output = folder.path().join("debian");
+    let output = folder.path().join("made");
     let mut make = Command::new("python3");
-    make.arg(project().join("scripts/packages/deb.py")).arg("--programs").arg(programs).arg("--output").arg(&output);
-    done(make.env("CARGO_TARGET_DIR", folder.path().join("target")));
-    let mut packages = files(&output);
+    make.arg(project().join("scripts/packages/make.py")).args(["deb", "rpm", "--programs"]).arg(programs);
+    done(make.arg("--output").arg(&output).env("CARGO_TARGET_DIR", folder.path().join("target")));
+    let (mut packages, mut rpms): (Vec<_>, Vec<_>) =
+        files(&output).into_iter().partition(|package| package.extension().is_some_and(|end| end == "deb"));
     packages.sort();
+    rpms.sort();
     let root = folder.path().join("root");
     let mut summaries = Vec::new();
     for (package, needs) in packages.iter().zip(["libc6", "network-analyze"]) {
@@ -73,6 +81,25 @@ fn debian_packages_hold_programs_that_start_and_pages_that_are_valid() {
     ] {
         assert!(root.join("usr").join(file).is_file(), "{file} is not among {installed:?}");
     }
+    // The same files as the Debian packages, but for two places: where zsh looks, and where licences are.
+    let as_rpm = |file: &PathBuf| {
+        let path = format!("/{}", file.strip_prefix(&root).unwrap().display());
+        let path = path.replace("/zsh/vendor-completions/", "/zsh/site-functions/");
+        match path.strip_prefix("/usr/share/doc/").and_then(|path| path.strip_suffix("/copyright")) {
+            Some(package) => format!("/usr/share/licenses/{package}/LICENSE"),
+            None => path,
+        }
+    };
+    let [analyze, test] = &rpms[..] else { panic!("{rpms:?}") };
+    let (of_analyze, of_test) = (rpm(analyze, "--list"), rpm(test, "--list"));
+    assert!(of_analyze.contains("/usr/bin/network_analyze") && of_test.contains("/usr/bin/network_test"));
+    assert_eq!(&of_analyze | &of_test, installed.iter().map(as_rpm).collect());
+    assert!(of_analyze.is_disjoint(&of_test), "a file of two packages: {of_analyze:?} {of_test:?}");
+    let needs = |package: &Path, what: &str| rpm(package, "--requires").iter().any(|need| need.starts_with(what));
+    for (package, mpi) in [(analyze, false), (test, true)] {
+        assert!(needs(package, "libnetcdf.so"), "{package:?}");
+        assert_eq!((needs(package, "libmpi"), needs(package, "network-analyze")), (mpi, mpi), "{package:?}");
+    }
 }
 
 /// Spack refuses a repository of version 2 that is not `spack_repo/NAMESPACE`, and a package whose folder is not a name of
@@ -98,22 +125,4 @@ fn recipes_ask_for_the_tarball_of_this_version() {
         let text = fs::read_to_string(project().join("scripts/packages").join(recipe)).unwrap();
         assert!(text.contains(tarball), "{recipe}: {text}");
     }
-}
-
-#[test]
-fn every_file_that_rpms_shall_hold_is_there_or_made() {
-    let text = fs::read_to_string(project().join("Cargo.toml")).unwrap();
-    let sources: Vec<&str> =
-        text.lines().filter_map(|line| line.trim().strip_prefix("{ source = \"")?.split('"').next()).collect();
-    assert!(sources.len() >= 15, "{sources:?}");
-    for source in sources.iter().filter(|source| !source.starts_with("target/")) {
-        let (folder, name) = source.rsplit_once('/').unwrap_or(("", source));
-        let end = name.trim_start_matches('*');
-        let is_there = |file: PathBuf| file.to_string_lossy().ends_with(end);
-        let found = project().join(folder).read_dir().unwrap().any(|entry| is_there(entry.unwrap().path()));
-        assert!(found, "{source}");
-    }
-    // The same files as the Debian packages, but for the folder in which zsh looks.
-    let debs = text.lines().filter_map(|line| line.trim().strip_prefix("[\"")?.split('"').next());
-    assert_eq!(debs.collect::<Vec<_>>(), sources);
 }

@@ -27,6 +27,7 @@ python     | python3 python3-venv        | python3             | python
 iproute2   | iproute2                    | iproute iproute-tc  | part of the system
 util-linux | util-linux                  | util-linux          | part of the system
 dpkg       | dpkg-dev                    | dpkg-dev            | part of Debian
+rpm        | rpm                         | rpm-build           | rpm
 promtool   | prometheus                  | golang-github-prometheus | prometheus
 '
 
@@ -57,6 +58,7 @@ present() {
     iproute2) has ip && has tc && has bridge ;;
     util-linux) has unshare && has nsenter && has setsid && has flock && has runuser && has mount ;;
     dpkg) has dpkg-deb && has dpkg-shlibdeps ;;
+    rpm) has rpm && has rpmbuild ;;
     python) has python3 && python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     *) fail 4 "scripts/lib/install.sh: unknown requirement \`$1\`" ;;
     esac
