@@ -83,7 +83,7 @@ fn a_plan_that_would_drain_too_much_drains_nothing() {
     let folder = TempDir::new().unwrap();
     let night = diagnosis(folder.path(), "night", &[("n3", 2.5, true), ("n4", 2.0, true)]);
     let plan = plan(&[], &[night]);
-    assert!(plan.contains("# Nothing is drained: 2 hosts would be"), "{plan}");
+    assert!(plan.contains("# Nothing is drained: 2 of 20 hosts would be, more than --at-most 5% allows"), "{plan}");
     assert_eq!(carried_out(&plan, &[("n9", "network_test: old")]), "", "nothing comes back either");
 }
 
@@ -139,14 +139,20 @@ fn bad_input_is_named() {
     let folder = TempDir::new().unwrap();
     let broken = folder.path().join("broken.json");
     fs::write(&broken, "{").unwrap();
+    let binary = folder.path().join("run_median.nc");
+    fs::write(&binary, b"CDF\x02\xff").unwrap();
     let hostile = diagnosis(folder.path(), "hostile", &[("n3\n rm", 2.0, true)]);
-    for (path, named) in
-        [(folder.path().join("absent.json"), "absent.json"), (broken, "broken.json"), (hostile, "hostile")]
-    {
+    let hint = "give what `network_analyze diagnose --json FILE` wrote";
+    for (path, named, why) in [
+        (folder.path().join("absent.json"), "absent.json", hint),
+        (broken, "broken.json", hint),
+        (binary, "run_median.nc", hint),
+        (hostile, "hostile", "names a host"),
+    ] {
         let output = advise(&[], &[path]);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{error}");
-        assert!(error.contains(named), "{error}");
+        assert!(error.contains(named) && error.contains(why), "{error}");
     }
     let output = advise(&["--at-most", "5"], &[folder.path().join("x.json")]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -346,11 +346,12 @@ fn the_lab_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_plan_for_a_finding_is_accepted_and_the_reasons_of_others_stay() {
+fn a_plan_for_a_finding_is_accepted_the_reasons_of_others_stay_and_the_breaker_holds() {
     let lab = Lab::up(4);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let plan = |nodes: &[&str]| {
+    // Carries out the plan for findings at these nodes; returns it, and all nodes with their states and reasons.
+    let plan = |at_most: &str, nodes: &[&str]| {
         let finding = |node: &&str| {
             serde_json::json!({
                 "id": "F1", "kind": "node", "hosts": [node], "direction": "receive", "symptom": "bandwidth",
@@ -362,17 +363,25 @@ fn a_plan_for_a_finding_is_accepted_and_the_reasons_of_others_stay() {
             "run": {}, "groups": [["n0", "n1", "n2", "n3"]], "findings": nodes.iter().map(finding).collect::<Vec<_>>(),
         });
         fs::write(path("night.json"), document.to_string()).unwrap();
-        let advise = [ANALYZE, "advise", "--at-most", "50%", &path("night.json")];
-        fs::write(path("plan.sh"), lab.run(folder.path(), &advise)).unwrap();
+        let advise = [ANALYZE, "advise", "--at-most", at_most, &path("night.json")];
+        let plan = lab.run(folder.path(), &advise);
+        fs::write(path("plan.sh"), &plan).unwrap();
         lab.run(folder.path(), &["sh", "-eu", "plan.sh"]);
-        lab.run(folder.path(), &["sinfo", "--list-reasons", "--noheader", "--format=%n %E"])
+        // A star says that a node has not answered yet.
+        (plan, lab.run(folder.path(), &["sinfo", "--Node", "--noheader", "--format=%n %T %E"]).replace('*', ""))
     };
     lab.run(folder.path(), &["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=disk"]);
-    let reasons = plan(&["n1", "n2"]);
-    assert!(reasons.contains("n1 network_test: receive bandwidth x2.55 (F1 of night)"), "{reasons}");
-    assert!(reasons.contains("n2 disk"), "{reasons}");
-    let reasons = plan(&[]);
-    assert!(!reasons.contains("n1") && reasons.contains("n2 disk"), "{reasons}");
+    let (plan_before, before) = plan("50%", &["n1", "n2"]);
+    assert!(before.contains("n1 drained network_test: receive bandwidth x2.55 (F1 of night)"), "{before}");
+    assert!(before.contains("n2 drained disk"), "{before}");
+    // Of four hosts one is more than 5 %: n0 is not drained, and n1, which has no finding any more, does not come back.
+    let (told, after) = plan("5%", &["n0"]);
+    assert!(told.contains("# Nothing is drained: 1 of 4 hosts would be, more than --at-most 5% allows"), "{told}");
+    let is_done = |line: &str| line.starts_with("drain ") || line.starts_with("resume ");
+    assert!(!told.lines().any(is_done) && plan_before.lines().any(is_done), "it does nothing: {told}");
+    assert_eq!(after, before);
+    let (_, after) = plan("50%", &[]);
+    assert!(after.contains("n0 idle none\nn1 idle none\nn2 drained disk\nn3 idle none"), "{after}");
 }
 
 #[test]

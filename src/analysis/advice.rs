@@ -87,7 +87,18 @@ pub struct Plan {
     /// left out are neither drained nor healthy.
     pub healthy: Vec<String>,
     /// Where more hosts than the policy allows would be drained: how many. The plan is empty then.
-    pub breaker: Option<usize>,
+    pub breaker: Option<Breaker>,
+}
+
+/// Why a plan is empty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Breaker {
+    /// Hosts that would be drained.
+    pub hosts: usize,
+    /// All hosts.
+    pub of: usize,
+    /// The largest share that is allowed.
+    pub at_most: f64,
 }
 
 /// Makes a plan. `diagnoses`: the findings of each; `hosts`: all that they are about, each once.
@@ -117,7 +128,8 @@ pub fn plan(diagnoses: &[Vec<Named>], hosts: &BTreeSet<String>, policy: &Policy)
         }
     }
     if drain.len() as f64 > policy.at_most * hosts.len() as f64 {
-        return Plan { breaker: Some(drain.len()), left_out: plan.left_out, ..Plan::default() };
+        let breaker = Breaker { hosts: drain.len(), of: hosts.len(), at_most: policy.at_most };
+        return Plan { breaker: Some(breaker), left_out: plan.left_out, ..Plan::default() };
     }
     let is_named = |host: &String| diagnoses.iter().flatten().any(|finding| finding.hosts.contains(host));
     plan.healthy = hosts.iter().filter(|host| !is_named(host)).cloned().collect();
@@ -182,7 +194,8 @@ mod tests {
     fn beyond_its_share_the_plan_is_empty() {
         let night: Vec<_> = ["n1", "n2", "n3"].iter().map(|host| finding("a", "node", &[host], 2.0, true)).collect();
         let broken = plan(std::slice::from_ref(&night), &hosts(20), &POLICY);
-        assert_eq!((broken.breaker, broken.drain.len(), broken.healthy.len()), (Some(3), 0, 0));
+        let breaker = Breaker { hosts: 3, of: 20, at_most: 0.1 };
+        assert_eq!((broken.breaker, broken.drain.len(), broken.healthy.len()), (Some(breaker), 0, 0));
         assert_eq!(plan(&[night], &hosts(30), &POLICY).drain.len(), 3);
     }
 

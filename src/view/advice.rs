@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use crate::{
-    analysis::advice::{LeftOut, Named, Plan},
+    analysis::advice::{Breaker, LeftOut, Named, Plan},
     units::{counted, hostlist},
 };
 
@@ -81,11 +81,13 @@ fn list(plan: &Plan, seconds: u64, out: &mut dyn Write) -> io::Result<()> {
 
 /// What the plan does not do, and why, as comments. `reserve`: the command that reserves hosts, before their names.
 fn remarks(plan: &Plan, reserve: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
-    if let Some(count) = plan.breaker {
+    if let Some(Breaker { hosts, of, at_most }) = plan.breaker {
         writeln!(
             out,
-            "# Nothing is drained: {} would be, more than --at-most allows. Look for a common cause.",
-            counted(count, "host")
+            "# Nothing is drained: {hosts} of {} would be, more than --at-most {}% allows. Look for a common cause.",
+            counted(of, "host"),
+            // As it was typed: a share such as 0.07 is not exact.
+            (1000.0 * at_most).round() / 10.0
         )?;
     }
     for pair in &plan.reserve {

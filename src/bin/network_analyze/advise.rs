@@ -144,14 +144,12 @@ impl Advise {
 
 fn read(path: &Path) -> Result<Document, Failure> {
     let name = || format!("`{}`", path.display());
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", name())).map_err(Failure::Files)?;
-    let document: Document = serde_json::from_str(&text)
-        .map_err(|_| Failure::files(format!("{} is not what `diagnose --json` writes", name())))?;
+    let hint = "give what `network_analyze diagnose --json FILE` wrote";
+    let text = fs::read(path).with_context(|| format!("cannot read {}: {hint}", name())).map_err(Failure::Files)?;
+    let document: Document =
+        serde_json::from_slice(&text).map_err(|_| Failure::files(format!("{} is no diagnosis: {hint}", name())))?;
     if document.schema != "network_test.diagnosis/1" {
-        return Err(Failure::files(format!(
-            "{} is a document of another kind: give what `diagnose --json` wrote",
-            name()
-        )));
+        return Err(Failure::files(format!("{} is a document of another kind: {hint}", name())));
     }
     // They become words of a script.
     let hosts = document.groups.iter().flatten().chain(document.findings.iter().flat_map(|finding| &finding.hosts));
