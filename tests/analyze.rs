@@ -395,7 +395,7 @@ fn texts_that_are_no_runs_are_named_with_their_line() {
 fn wrong_command_lines_are_told_what_is_right() {
     let (_folder, prefix) = typical();
     let view = |arguments: &[&str], words: &[&str]| {
-        analyze([&["view", text(&prefix)], arguments].concat()).fails(exit::USAGE, words);
+        analyze([&["view", text(&prefix)], arguments].concat()).fails(exit::USAGE, words)
     };
     view(&["--statistic", "mean"], &["mean", "min", "average", "median", "max", "deviation"]);
     view(&["--length", "ten"], &["ten", "64K"]);
@@ -405,6 +405,10 @@ fn wrong_command_lines_are_told_what_is_right() {
     view(&["--row", "node009"], &["node009", "node[001-008]"]);
     view(&["--row", "8"], &["0 to 7"]);
     view(&["--collumn", "1"], &["--column"]);
+    let refused = view(&["--json"], &["--json"]);
+    assert!(refused.starts_with("network_analyze: unexpected argument '--json' found"), "{refused}");
+    assert!(!refused.contains("as a value"), "no file is called so: {refused}");
+    analyze(["plot", "run", "--color", "grey"]).fails(exit::USAGE, &["--color", "'--palette'"]);
     analyze(["veiw"]).fails(exit::USAGE, &["veiw", "view"]);
     analyze(["info"]).fails(exit::USAGE, &["<RUN>"]);
     analyze([""; 0]).fails(exit::USAGE, &["Usage:", "info", "view", "convert"]);
@@ -415,8 +419,17 @@ fn help_and_version_are_results() {
     let help = analyze(["--help"]).silently();
     assert!(help.contains("Exit codes") && help.contains("convert"), "{help}");
     assert!(analyze(["--version"]).silently().starts_with("network_analyze "));
-    for command in ["info", "view", "convert"] {
-        assert!(analyze([command, "--help"]).silently().contains("Usage:"));
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let mut commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    commands.retain(|command| !["", "help"].contains(command));
+    assert!(commands.len() >= 14, "{commands:?}");
+    for (command, columns) in commands.iter().flat_map(|command| [(command, 80), (command, 40)]) {
+        let help = ended(program().args([command, "--help"]).env("COLUMNS", columns.to_string())).silently();
+        assert!(help.contains("Usage:"), "{help}");
+        // A single word cannot be wrapped, and a usage is one line for copying.
+        let too_long = |line: &&str| line.chars().count() > columns && line.trim().contains(' ');
+        let too_long = help.lines().filter(|line| !line.starts_with("Usage:")).find(too_long);
+        assert_eq!(too_long, None, "{command}, {columns} columns");
     }
 }
 

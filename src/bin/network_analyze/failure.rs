@@ -70,7 +70,7 @@ impl Failure {
 
 /// An error and its causes, one per line; a cause that the line before tells already is left out.
 fn chain(error: &anyhow::Error) -> String {
-    let mut text = format!("error: {error}\n");
+    let mut text = format!("network_analyze: {error}\n");
     let mut told = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !told.contains(&cause) {
@@ -90,9 +90,10 @@ pub fn report_panics() {
     panic::set_hook(Box::new(|panic| {
         let _ = match no_memory(panic.payload()) {
             Some(said) => {
-                writeln!(io::stderr(), "error: out of memory: {said}; raise the limit (ulimit -v), or free memory")
+                let advice = "raise the limit (ulimit -v), or free memory";
+                writeln!(io::stderr(), "network_analyze: out of memory: {said}; {advice}")
             }
-            None => writeln!(io::stderr(), "error: internal fault, please report it: {panic}"),
+            None => writeln!(io::stderr(), "network_analyze: internal fault, please report it: {panic}"),
         };
         process::exit(exit::INTERNAL.into());
     }));
@@ -131,7 +132,7 @@ mod tests {
     fn the_chain_is_told_once() {
         let cause = io::Error::other("no space left");
         let error = anyhow::Error::new(cause).context("cannot write x: no space left").context("conversion failed");
-        let expected = "error: conversion failed\n  because: cannot write x: no space left\n";
+        let expected = "network_analyze: conversion failed\n  because: cannot write x: no space left\n";
         assert_eq!(chain(&error), expected);
     }
 }

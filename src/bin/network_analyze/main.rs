@@ -21,6 +21,7 @@ mod output;
 mod pages;
 mod plot;
 mod predict;
+mod refusal;
 mod report;
 mod terminal;
 mod threads;
@@ -32,7 +33,7 @@ mod view;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use netmatrix::{VERSION, store};
+use netmatrix::{VERSION, exit, store};
 
 use failure::Outcome;
 
@@ -91,7 +92,15 @@ fn main() -> ExitCode {
     if std::env::args_os().any(|word| word == "--version") {
         program = program.long_version(&*format!("{VERSION}\nfiles: {}", store::libraries()).leak());
     }
-    let command = CommandLine::from_arg_matches(&program.get_matches()).unwrap_or_else(|error| error.exit()).command;
+    let typed = program.try_get_matches().and_then(|matches| CommandLine::from_arg_matches(&matches));
+    let CommandLine { command } = match typed {
+        Ok(typed) => typed,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
+            refusal::print("network_analyze", error);
+            return ExitCode::from(code);
+        }
+    };
     let outcome = threads::on_all(|| command.run());
     ExitCode::from(outcome.unwrap_or_else(|failure| failure.report()))
 }

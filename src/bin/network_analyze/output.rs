@@ -201,7 +201,7 @@ impl<W: Write> Write for Visible<W> {
 
 /// Says something about a result to whoever looks at standard error.
 pub fn note(text: &str) {
-    say(&format!("note: {text}\n"));
+    say(&format!("network_analyze: note: {text}\n"));
 }
 
 /// Writes lines to standard error.

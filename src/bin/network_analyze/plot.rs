@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::builder::UnknownArgumentValueParser;
 use netmatrix::{
     analysis::{
         blocks::{self, Block, Blocks},
@@ -68,6 +69,10 @@ pub struct Plot {
     /// Colours
     #[arg(long, value_enum, default_value_t = Palette::Perceptual)]
     palette: Palette,
+
+    // What `view` calls whether it colours anything: no other flag is as near to what is meant here.
+    #[arg(long = "color", hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--palette"))]
+    _color: Option<String>,
 
     /// Width of the picture in pixels
     #[arg(long, default_value_t = 900, value_parser = whole::<u32>(300..=10_000))]

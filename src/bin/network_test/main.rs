@@ -12,6 +12,8 @@ mod operations;
 mod pages;
 mod program;
 mod progress;
+#[path = "../network_analyze/refusal.rs"]
+mod refusal;
 mod watchdog;
 
 use std::process::ExitCode;

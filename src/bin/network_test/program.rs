@@ -42,6 +42,7 @@ use crate::{
     operations,
     pages::{self, What, completions, pages},
     progress::Progress,
+    refusal,
     watchdog::{Roll, Watchdog},
 };
 
@@ -50,15 +51,15 @@ pub fn run(arguments: &[OsString]) -> u8 {
     let start = Instant::now();
     let args = match Args::read(arguments) {
         Ok(args) => args,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(error),
     };
     let config = match args.config() {
         Ok(config) => config,
-        Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
+        Err(error) => return refuse(clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
     };
     let typed = match args.operations() {
         Ok(typed) => typed,
-        Err(error) => return refuse(&clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
+        Err(error) => return refuse(clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{error}\n"))),
     };
     if let [what, folder] = &args.generate[..] {
         return generate(what, Path::new(folder));
@@ -141,16 +142,16 @@ fn plan_without_mpi(args: &Args, config: &Config, hosts: &Hosts) -> u8 {
 
 /// Prints a usage error or the help once, though every rank has read the same command line. MPI is not running yet, so
 /// the launchers' variables tell which rank this is; started by hand there is none, and the message is printed.
-fn refuse(error: &clap::Error) -> u8 {
+fn refuse(error: clap::Error) -> u8 {
     let variables = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
     let rank = variables.into_iter().find_map(|name| std::env::var(name).ok());
     let prints = rank.is_none_or(|rank| rank == "0");
-    if prints {
-        // A closed pipe is no reason to fail.
-        let _ = error.print();
-    }
     // A launcher ends a job as soon as one rank fails: it must not be one that has printed nothing.
-    if error.use_stderr() && prints { exit::USAGE } else { exit::SUCCESS }
+    let code = if error.use_stderr() && prints { exit::USAGE } else { exit::SUCCESS };
+    if prints {
+        refusal::print("network_test", error);
+    }
+    code
 }
 
 /// A rank that panics would leave the others waiting for ever: it says who it is and ends the whole job. In one piece

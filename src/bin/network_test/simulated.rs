@@ -13,6 +13,8 @@ mod operations;
 mod pages;
 mod program;
 mod progress;
+#[path = "../network_analyze/refusal.rs"]
+mod refusal;
 mod watchdog;
 
 /// Whether all ranks are in one process, whose time is not theirs.
