@@ -92,6 +92,7 @@ fn wrong_usage_is_told_once_and_before_mpi() {
     let outcome = job(folder.path(), 3, "-t one_to_two").run();
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert_eq!(outcome.stderr.matches("unknown mode `one_to_two`").count(), 1, "{outcome:?}");
+    assert!(outcome.stderr.starts_with("network_test: invalid value 'one_to_two' for '--type"), "{outcome:?}");
 }
 
 #[test]
@@ -122,6 +123,13 @@ fn a_dry_run_plans_without_a_launcher() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let nowhere = program("--dry-run --ranks 2 --lengths 1 -f /nonexist/x");
+    assert_eq!(nowhere.status.code(), Some(0), "{nowhere:?}");
+    let text = String::from_utf8_lossy(&nowhere.stdout).into_owned();
+    assert!(text.contains("refused    here, the run would be: the folder `/nonexist` of the result files"), "{text}");
+    let operations = program("--dry-run --ranks 2 --operations bcast -f /nonexist/x");
+    let text = String::from_utf8_lossy(&operations.stdout).into_owned();
+    assert!(text.contains("the folder `/nonexist` of the result files does not exist"), "{text}");
     let alone = program("--dry-run --ranks 1");
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
     assert!(!String::from_utf8_lossy(&alone.stderr).contains("another MPI"), "{alone:?}");

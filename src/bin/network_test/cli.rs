@@ -344,6 +344,8 @@ pub enum UsageError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Operation(#[from] OperationUsageError),
+    #[error("--hosts {hosts} with --ranks {ranks}: a host without a rank takes no part; give at most as many hosts")]
+    EmptyHosts { hosts: u32, ranks: u32 },
 }
 
 impl Args {
@@ -362,7 +364,7 @@ impl Args {
     /// The hosts to plan for, if they are not those of a job: neighbouring ranks are on one host.
     pub fn planned_hosts(&self) -> Option<Hosts> {
         let ranks = self.ranks? as usize;
-        let hosts = self.hosts.map_or(ranks, |hosts| hosts as usize).min(ranks);
+        let hosts = self.hosts.map_or(ranks, |hosts| hosts as usize);
         let width = (hosts - 1).to_string().len();
         Some(Hosts::new((0..ranks).map(|rank| format!("host{:0width$}", rank * hosts / ranks))))
     }
@@ -418,6 +420,11 @@ impl Args {
             resume: self.resume,
         };
         config.validate()?;
+        if let (Some(hosts), Some(ranks)) = (self.hosts, self.ranks)
+            && hosts > ranks
+        {
+            return Err(UsageError::EmptyHosts { hosts, ranks });
+        }
         Ok(config)
     }
 }

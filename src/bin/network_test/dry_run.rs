@@ -1,13 +1,14 @@
 //! What `--dry-run` says: what the plans of a launch will take, on the network that is assumed.
 //!
-//! In: plans. Out: text. Whether results exist already is looked up; nothing else is touched, and nothing is sent.
+//! In: plans. Out: text. Whether results exist already, and whether a run could write any, is looked up; nothing is left
+//! behind, and nothing is sent.
 
 use std::time::Duration;
 
 use indicatif::HumanDuration;
 use netmatrix::{
     plan::{Estimate, Network, Plan},
-    store,
+    store::{self, StoreError},
     units::{Rate, Seconds, hostlist},
 };
 
@@ -54,14 +55,20 @@ fn of_plan(plan: &Plan, network: &Network) -> String {
     )
 }
 
-/// What becomes of results that are there already.
-fn existing(plan: &Plan) -> &'static str {
-    match (store::exists(&plan.prefix()), plan.config.resume, plan.config.force) {
-        (false, _, _) => "",
-        (true, true, _) => "\n  exists     the run would go on behind its finished lengths (--resume)",
-        (true, _, true) => "\n  exists     the results would be replaced (--force)",
-        (true, false, false) => "\n  exists     the run would be refused: give --resume, --force or another -f",
-    }
+/// What becomes of results that are there already, and whether the run would be refused because of where they are to be.
+fn existing(plan: &Plan) -> String {
+    let exists = match (store::exists(&plan.prefix()), plan.config.resume, plan.config.force) {
+        (false, _, _) => return refusal(store::check(&plan.prefix(), true)),
+        (true, true, _) => "the run would go on behind its finished lengths (--resume)",
+        (true, _, true) => "the results would be replaced (--force)",
+        (true, false, false) => "the run would be refused: give --resume, --force or another -f",
+    };
+    format!("\n  exists     {exists}")
+}
+
+/// As a line: why a run would be refused, if it would.
+pub fn refusal(checked: Result<(), StoreError>) -> String {
+    checked.err().map_or_else(String::new, |error| format!("\n  refused    here, the run would be: {error}"))
 }
 
 /// A time that is only roughly known.
@@ -78,6 +85,22 @@ mod tests {
     use netmatrix::{plan::Config, units::Hosts};
 
     use super::*;
+
+    #[test]
+    fn it_says_that_a_run_could_write_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = |prefix: &str| {
+            let config = Config { prefix: folder.path().join(prefix), ..Config::default() };
+            report(&Plan::all(&config, &Hosts::new(["a", "b"])).unwrap(), &Network::default())
+        };
+        assert!(!report("run").contains("refused"));
+        let text = report("nowhere/run");
+        assert!(
+            text.contains("\n  refused ") && text.contains("nowhere` of the result files does not exist"),
+            "{text}"
+        );
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+    }
 
     #[test]
     fn it_says_what_becomes_of_existing_results() {

@@ -21,7 +21,7 @@ use netmatrix::{
 use crate::{
     about::{other_launcher, provenance},
     cli::Args,
-    memory,
+    dry_run, memory,
     mpi::{
         ROOT, all_have, clock_step, largest,
         operations::{Keeper, Tour, TourEnd, TourEvent},
@@ -37,10 +37,11 @@ pub fn dry_run(config: &Config, typed: &OperationConfig, hosts: &Hosts) -> Resul
     let cells = plan.cells();
     let fewest = FEWEST_SAMPLES.min(config.iterations as usize);
     let seconds = cells as f64 * (typed.cell_time.as_secs_f64() + config.warmup_time.as_secs_f64());
+    let refusal = dry_run::refusal(store::check(&config.prefix, true));
     let mut text = format!(
         "hosts      {}\nranks      {}\nprocesses  {}\noperations {}\nlengths    {}\ncells      {cells}, {fewest} to {} \
          samples each\nprobes     {}\nprograms   {}\nmemory     {} per rank, at most\ntime       about {} for operations, \
-         longer where {fewest} samples last longer\nfile       {}\n\n",
+         longer where {fewest} samples last longer\nfile       {}{refusal}\n\n",
         hosts.count(),
         hosts.ranks(),
         procs.join(", "),
@@ -73,7 +74,7 @@ pub fn run(
 ) -> u8 {
     let me = ::mpi::traits::Communicator::rank(world) as usize;
     if args.dry_run {
-        return match dry_run(config, typed, hosts) {
+        return match self::dry_run(config, typed, hosts) {
             Ok(text) => say(me, &text),
             Err(error) => refuse(me, &error),
         };

@@ -125,6 +125,7 @@ fn what_is_wrong_is_named() {
         ("network_test --lengths 1,1", "listed twice"),
         ("network_test -b 1 --lengths 1", "--lengths"),
         ("network_test --geometric 1:8", "BEGIN:END:FACTOR"),
+        ("network_test --dry-run --ranks 8 --hosts 9", "--hosts 9"),
         ("network_test --time-limit 5", "`5` is not a time"),
         ("network_test --time-limit 1:2:x", "`1:2:x` is not a time"),
         ("network_test --precision 0", "precision of 0 %"),
