@@ -1,5 +1,5 @@
 //! What an analyst loads elsewhere: documents against their schemas, labels and tables in xarray and pandas, of Debian 12
-//! and the newest. Python's packages are installed below `target/python`, once.
+//! and the newest. Python's packages are installed into `python` in the target folder, once.
 
 use std::{
     fs,
@@ -26,12 +26,17 @@ fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Where cargo builds: the program is in a folder for the profile.
+fn target() -> &'static Path {
+    Path::new(PROGRAM).ancestors().nth(2).unwrap()
+}
+
 /// The Python that has the packages of `tests/analyst/NAME.txt`.
 fn python(name: &str) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock();
     let packages = project().join("tests/analyst").join(name).with_extension("txt");
-    let (folder, done) = (project().join("target/python").join(name), "packages.txt");
+    let (folder, done) = (target().join("python").join(name), "packages.txt");
     let wanted = fs::read(&packages).unwrap();
     let python = folder.join("bin/python");
     // A copy of the list says that all of it was installed.
