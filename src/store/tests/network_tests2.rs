@@ -3,7 +3,10 @@
 use std::fs;
 
 use super::*;
-use crate::store;
+use crate::{
+    plan::{Config, Plan, Sweep},
+    store,
+};
 
 /// Makes a file in the classic layout: the value at `(first axis, second axis)` of record `n` is
 /// `100 n + 10 first + second`, and -1 at `(0, 2)`.
@@ -172,4 +175,53 @@ fn a_run_of_network_tests2_becomes_one_of_ours() {
     assert!(ours.is_ours() && ours.is_complete());
     assert_eq!(ours.notices(), [""; 0], "nobody misses the largest");
     assert_eq!(everything(&ours), everything(&theirs));
+}
+
+/// What its programs ask of a file, in their order (clustbench/network-tests2: `Data_NetCDF` of network_viewer_qt_v2,
+/// `TopologyViewer`, and `data_netcdf` of the clustering): eight scalars, which they read without conversion into a C int,
+/// and two more that are numbers; the first variable with three dimensions, whatever its name, for the viewer, and `data`
+/// for the clustering; its dimensions are lengths, rows and columns, as many rows as columns, and the lengths are called
+/// `n`. A message length is found by begin and step, and a run counts as finished if begin and as many steps are the end.
+/// A list of hosts is a text with a name per line. Of an archive there is no reader: its clustering only writes one.
+#[test]
+fn network_tests2s_programs_find_what_they_read() {
+    use netcdf::types::{FloatType, IntType, NcVariableType};
+
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("run");
+    let config = Config { sweep: Sweep::linear(Bytes(100), Bytes(500), Bytes(100)).unwrap(), ..Config::default() };
+    let plan = Plan { mode: Mode::Noise, config, hosts: Hosts::new(["a", "b", "b"]) };
+    let run = run(Header::of(&plan, Provenance::default()), 4);
+    store::write_run(&run, &prefix, false).unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("run_hosts.txt")).unwrap(), "a\nb\nb\n");
+    for (name, data_type, statistic) in
+        [("average", 1, Statistic::Average), ("median", 2, Statistic::Median), ("min", 4, Statistic::Min)]
+    {
+        let path = folder.path().join(format!("run_{name}.nc"));
+        assert_eq!(&fs::read(&path).unwrap()[..4], b"CDF\x02", "libraries older than 2016 know no CDF-5");
+        let file = netcdf::open(&path).unwrap();
+        let number = |name: &str| -> i32 {
+            let variable = file.variable(name).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(
+                (variable.vartype(), variable.dimensions().len()),
+                (NcVariableType::Int(IntType::I32), 0),
+                "{name}"
+            );
+            variable.get_value(()).unwrap()
+        };
+        assert_eq!(["test_type", "data_type"].map(number), [5, data_type]);
+        let [ranks, begin, end, step] = ["proc_num", "begin_mes_length", "end_mes_length", "step_length"].map(number);
+        assert_eq!([ranks, begin, end, step], [3, 100, 500, 100]);
+        let noise = ["noise_mes_length", "num_noise_mes", "num_noise_proc", "num_repeates"].map(number);
+        assert_eq!(noise, [0, 1, 0, 100], "the defaults of both programs");
+        let data = file.variables().find(|variable| variable.dimensions().len() == 3).unwrap();
+        assert_eq!((data.name(), data.vartype()), ("data".to_owned(), NcVariableType::Float(FloatType::F64)));
+        let dimensions: Vec<_> =
+            data.dimensions().iter().map(|dimension| (dimension.name(), dimension.len())).collect();
+        assert_eq!(dimensions, [("n", 4), ("x", 3), ("y", 3)].map(|(name, len)| (name.to_owned(), len)));
+        assert_eq!(begin + 4 * step, end, "finished");
+        let at = ((300 - begin) / step) as usize;
+        let values: Vec<f64> = data.get_values((at..at + 1, .., ..)).unwrap();
+        assert_eq!(values, run.matrix(statistic, 2).unwrap().values());
+    }
 }
