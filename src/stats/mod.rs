@@ -4,9 +4,11 @@
 //! slice gives NaN. A NaN among the samples is a missing sample and takes no part. This module imports nothing of the
 //! library and keeps nothing.
 
+mod chance;
 mod interval;
 mod robust;
 
+pub use chance::most_by_chance;
 pub use interval::MedianInterval;
 pub use robust::{QUARTILE_DEVIATE, median_of, scatter, scatter_about_zero};
 

@@ -157,7 +157,10 @@ fn judge((common, common_error): (f64, f64), (side, side_error): (f64, f64), ran
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::drawn::{generator, normal};
+    use crate::{
+        analysis::drawn::{generator, normal},
+        stats::most_by_chance,
+    };
 
     /// Effects of hosts without noise, of which the errors are known to be 0.01: `common` and `side` by length and
     /// host.
@@ -253,9 +256,9 @@ mod tests {
         assert!((at_threshold / 0.01 - 1.0).abs() < 0.01, "{at_threshold}");
     }
 
-    /// Share of draws of pure noise in which somebody's score is above the threshold. `error`: what is believed of
+    /// Number of draws of pure noise in which the score of some host is above the threshold. `error`: what is believed of
     /// noise whose standard deviation is 1.
-    fn false_alarms(hosts: usize, lengths: usize, error: f64, confidence: f64, draws: u32) -> f64 {
+    fn false_alarms(hosts: usize, lengths: usize, error: f64, confidence: f64, draws: u64) -> u64 {
         let mut rng = generator((hosts * 100 + lengths) as u64);
         let limit = threshold(confidence, hosts, lengths);
         let mut alarms = 0;
@@ -268,9 +271,16 @@ mod tests {
                 side_error: vec![error; hosts],
             };
             let effects: Vec<Effects> = (0..lengths).map(|_| effects()).collect();
-            alarms += u32::from(weigh(&effects).iter().any(|evidence| evidence.score > limit));
+            alarms += u64::from(weigh(&effects).iter().any(|evidence| evidence.score > limit));
         }
-        f64::from(alarms) / f64::from(draws)
+        alarms
+    }
+
+    /// A threshold that keeps its promise fails here once in 1,000 sets of draws.
+    #[track_caller]
+    fn assert_seldom(alarms: u64, draws: u64, rate: f64, of: &str) {
+        let limit = most_by_chance(draws, rate, 0.001);
+        assert!(alarms <= limit, "{of}: {alarms} alarms in {draws} draws, where {limit} may be by chance");
     }
 
     #[test]
@@ -278,19 +288,18 @@ mod tests {
         for confidence in [0.9, 0.99] {
             for (hosts, draws) in [(4, 2000), (8, 1000), (16, 500), (64, 100)] {
                 let alarms = false_alarms(hosts, 5, 1.0, confidence, draws);
-                let allowed = 1.0 - confidence;
-                let chance = 3.0 * (allowed * confidence / f64::from(draws)).sqrt();
-                assert!(alarms <= allowed + chance, "{hosts} hosts, confidence {confidence}: {alarms}");
+                assert_seldom(alarms, draws, 1.0 - confidence, &format!("{hosts} hosts, confidence {confidence}"));
             }
         }
     }
 
     #[test]
     fn more_noise_than_is_believed_is_seen_in_the_scatter_of_scores() {
-        // Twice as much: without a look at how much scores differ, this would be an alarm in nearly every draw.
-        for (hosts, draws) in [(4, 1000), (8, 500), (16, 300), (64, 100)] {
-            let alarms = false_alarms(hosts, 5, 0.5, 0.99, draws);
-            assert!(alarms < 0.06, "{hosts} hosts: {alarms}");
+        // Twice as much: without a look at how much scores differ, this would be an alarm in nearly every draw. Among few
+        // hosts the promise is kept even so. Among more it is not: 3.1 % of 6,000 draws of 16 hosts were alarms, and 3.2 %
+        // of 2,000 of 64, which must not become more.
+        for (hosts, draws, rate) in [(4, 2000, 0.01), (8, 1000, 0.01), (16, 1000, 0.031), (64, 500, 0.032)] {
+            assert_seldom(false_alarms(hosts, 5, 0.5, 0.99, draws), draws, rate, &format!("{hosts} hosts"));
         }
     }
 }
