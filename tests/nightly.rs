@@ -43,7 +43,7 @@ impl Nights {
             disturbed: 0.0,
             is_heavy: false,
             ranks_per_host: 1,
-            step: (0.5, 0.2),
+            step: 0.5,
             of_day: (0.0, 0.0),
         };
         Self { folder: tempfile::tempdir().unwrap(), machine }

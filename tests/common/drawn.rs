@@ -1,5 +1,5 @@
 //! Drawn machines and their days, made by a generator of its own: a detector should not be judged by the model it was
-//! made with.
+//! made with. What the two ends of a message take adds up, and of the parts that carry its bytes the slowest counts, once.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Machine {
     pub names: Vec<String>,
     /// Leaf switch, `[host]`.
     pub leaf: Vec<usize>,
-    /// Factor of what a host takes longer than others, on both days: no change.
+    /// How slow the core and the card of a host are, as factors of usual ones, on both days: no change.
     pub own: Vec<f64>,
     pub lengths: Vec<u64>,
     /// Standard deviation of a cell's noise, as a share of its time.
@@ -32,14 +32,21 @@ pub struct Machine {
     pub disturbed: f64,
     pub is_heavy: bool,
     pub ranks_per_host: usize,
-    /// What an additional switch costs, as a share of latency and of transfer.
-    pub step: (f64, f64),
+    /// What an additional switch costs, as a share of the latency.
+    pub step: f64,
     /// By how much pairs, and hosts, differ from day to day at all lengths alike, because of routes and other jobs:
     /// standard deviations, as shares.
     pub of_day: (f64, f64),
 }
 
-/// A planted change; hosts by number in the machine.
+/// Seconds of an empty message between two usual hosts on one leaf.
+const LATENCY: f64 = 1.5e-6;
+
+/// Bytes per second of a usual card, and of a usual cable.
+const BANDWIDTH: f64 = 10e9;
+
+/// A planted change and its factor; hosts by number in the machine. Between usual hosts of one leaf a message takes so many
+/// times as long; where another part of its way is slow as well, less, unless it is the fabric: then all parts are slower.
 #[derive(Clone, Debug)]
 pub enum Planted {
     Node(usize, Direction, f64),
@@ -78,7 +85,7 @@ impl Machine {
             disturbed: *[0.0, 0.003, 0.01].choose(rng).unwrap(),
             is_heavy: rng.random_bool(0.4),
             ranks_per_host: if hosts <= 32 && rng.random_bool(0.2) { 2 } else { 1 },
-            step: (rng.random_range(0.1..0.8), rng.random_range(0.0..0.4)),
+            step: rng.random_range(0.1..0.8),
             of_day: *[(0.0, 0.0), (0.01, 0.0), (0.02, 0.005)].choose(rng).unwrap(),
         }
     }
@@ -95,8 +102,8 @@ impl Machine {
         let across = rng.random_range(-0.01..0.01f64);
         let count = self.names.len();
         let usual = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
-        let of_host: Vec<f64> = (0..count).map(|_| self.of_day.1 * usual(rng)).collect();
-        let of_pair: Vec<f64> = (0..count * count).map(|_| self.of_day.0 * usual(rng)).collect();
+        let of_host: Vec<f64> = (0..count).map(|_| (self.of_day.1 * usual(rng)).exp()).collect();
+        let of_pair: Vec<f64> = (0..count * count).map(|_| (self.of_day.0 * usual(rng)).exp()).collect();
         for &length in &self.lengths {
             let level = (of_day + rng.random_range(-0.01..0.01f64)).exp();
             let cells = order.iter().enumerate().flat_map(|(n, &from)| {
@@ -105,9 +112,15 @@ impl Machine {
             let cells = cells.map(|(is_self, from, to)| match is_self {
                 true => Cell::zero(),
                 false => {
-                    let mut time = level * self.usual(length, from, to) * slowdown(planted, &self.leaf, from, to);
-                    time *= (of_host[from] + of_host[to] + of_pair[from * count + to]).exp();
-                    time *= if self.leaf[from] == self.leaf[to] { 1.0 } else { across.exp() };
+                    let [sends, receives] = [(from, Direction::Receive), (to, Direction::Send)]
+                        .map(|(host, other)| self.own[host] * of_host[host] * of_end(planted, host, other));
+                    let busy = if self.leaf[from] == self.leaf[to] { 1.0 } else { across.exp() };
+                    let route = busy * of_pair[from * count + to] * self.of_route(planted, from, to);
+                    let all = match planted {
+                        Some(&Planted::Fabric(factor)) if from != to => factor,
+                        _ => 1.0,
+                    };
+                    let mut time = level * all * self.time(length, (from, to), [sends, receives, route]);
                     time *= (self.noise * self.normal(rng)).exp();
                     if rng.random_bool(self.disturbed) {
                         time *= rng.random_range(1.3..3.0);
@@ -121,14 +134,24 @@ impl Machine {
         run
     }
 
-    fn usual(&self, length: u64, from: usize, to: usize) -> f64 {
+    /// Of a message whose sender, receiver and route are so many times as slow as usual ones.
+    fn time(&self, length: u64, (from, to): (usize, usize), factors: [f64; 3]) -> f64 {
         if from == to {
             return 0.4e-6 + length as f64 / 20e9;
         }
-        let steps = f64::from(u8::from(self.leaf[from] != self.leaf[to]));
-        let latency = 1.5e-6 * (1.0 + self.step.0 * steps);
-        let transfer = length as f64 / 10e9 * (1.0 + self.step.1 * steps);
-        (latency + transfer) * self.own[from] * self.own[to]
+        let [sends, receives, route] = factors;
+        let hops = self.step * f64::from(u8::from(self.leaf[from] != self.leaf[to]));
+        let latency = 1.0 + hops + (sends - 1.0) + (receives - 1.0) + (route - 1.0) * (1.0 + hops);
+        LATENCY * latency + length as f64 / BANDWIDTH * sends.max(receives).max(route)
+    }
+
+    /// How slow the way between two hosts is because of what was planted.
+    fn of_route(&self, planted: Option<&Planted>, from: usize, to: usize) -> f64 {
+        match planted {
+            Some(&Planted::Link(a, b, factor)) if (from, to) == (a, b) || (from, to) == (b, a) => factor,
+            Some(&Planted::Uplink(of, factor)) if (self.leaf[from] == of) != (self.leaf[to] == of) => factor,
+            _ => 1.0,
+        }
     }
 
     fn normal(&self, rng: &mut ChaCha8Rng) -> f64 {
@@ -141,19 +164,12 @@ impl Machine {
     }
 }
 
-fn slowdown(planted: Option<&Planted>, leaf: &[usize], from: usize, to: usize) -> f64 {
-    if from == to {
-        return 1.0;
+/// How slow an end of a message is because of what was planted; not if that is slow in the `other` direction alone.
+fn of_end(planted: Option<&Planted>, host: usize, other: Direction) -> f64 {
+    match planted {
+        Some(&Planted::Node(slow, direction, factor)) if slow == host && direction != other => factor,
+        _ => 1.0,
     }
-    let (is_hit, factor) = match *planted.unwrap_or(&Planted::Fabric(1.0)) {
-        Planted::Node(host, direction, factor) => {
-            (from == host && direction != Direction::Receive || to == host && direction != Direction::Send, factor)
-        }
-        Planted::Link(a, b, factor) => ((from, to) == (a, b) || (from, to) == (b, a), factor),
-        Planted::Uplink(of, factor) => ((leaf[from] == of) != (leaf[to] == of), factor),
-        Planted::Fabric(factor) => (true, factor),
-    };
-    if is_hit { factor } else { 1.0 }
 }
 
 fn header(hosts: Hosts, lengths: &[u64]) -> Header {

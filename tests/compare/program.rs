@@ -31,7 +31,7 @@ fn small() -> Machine {
         disturbed: 0.0,
         is_heavy: false,
         ranks_per_host: 1,
-        step: (0.5, 0.2),
+        step: 0.5,
         of_day: (0.0, 0.0),
     }
 }
@@ -318,8 +318,9 @@ fn slower_pairs_inside_hosts_are_told() {
 
 #[test]
 fn two_slow_hosts_do_not_make_their_own_pair_faster() {
-    let mut machine = small();
-    machine.leaf = (0..16).map(|host| if host < 2 { 1 } else { 0 }).collect();
+    // No host has a slow card: that would hide the slow uplink from its pairs, which are no faster for it.
+    let leaf = (0..16).map(|host| if host < 2 { 1 } else { 0 }).collect();
+    let machine = Machine { leaf, own: vec![1.0; 16], ..small() };
     let new = day(&machine, 2, Some(Planted::Uplink(1, 1.3)));
     let place = Place::with(&[("before", &day(&machine, 1, None)), ("after", &new)]);
     let document = place.compare(&["before", "after", "--format", "json"]).document(exit::FINDINGS);

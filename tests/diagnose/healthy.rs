@@ -4,6 +4,7 @@
 use netmatrix::{
     analysis::diagnose::{Diagnosis, Direction, Kind, Options, Remark, diagnose},
     record::MemoryRun,
+    stats::most_by_chance,
 };
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
@@ -51,16 +52,25 @@ fn loud(seeds: std::ops::Range<u64>, hosts: &[usize]) -> Vec<String> {
     loud
 }
 
-#[test]
-fn healthy_runs_have_no_findings() {
-    let loud = loud(0..60, &[16, 24, 32]);
-    assert!(loud.len() <= 1, "{loud:#?}");
+/// Refuses more findings than a detector that keeps its promise, one in 100 healthy runs, has by chance in all but one of 100
+/// sets of as many runs.
+#[track_caller]
+fn assert_seldom(loud: &[String], draws: u64) {
+    let limit = most_by_chance(draws, 0.01, 0.01);
+    assert!(loud.len() as u64 <= limit, "{} of {draws}, where {limit} may be by chance: {loud:#?}", loud.len());
 }
 
+/// A detector that has findings in 6 of 100 healthy runs passes in 4 of 100 sets of 200, and one with 3 in 61. Of runs that
+/// take longer, no more are drawn here: `detector_bench --healthy` draws thousands.
+#[test]
+fn healthy_runs_have_no_findings() {
+    assert_seldom(&loud(10_000..10_200, &[16, 24, 32]), 200);
+}
+
+/// A detector that has findings in 3 of 100 healthy runs passes in 9 of 100 sets of 600.
 #[test]
 fn healthy_runs_of_few_hosts_have_no_findings() {
-    let loud = loud(1000..1060, &[4, 5, 6, 8, 12]);
-    assert!(loud.len() <= 1, "{loud:#?}");
+    assert_seldom(&loud(20_000..20_600, &[4, 5, 6, 8, 12]), 600);
 }
 
 /// Runs of which the first finding is not what was planted.

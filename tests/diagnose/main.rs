@@ -10,6 +10,7 @@ mod healthy;
 #[allow(dead_code, reason = "sizes of files are for the tests of clusters")]
 mod lomonosov;
 #[path = "../common/drawn.rs"]
+#[allow(dead_code, reason = "other tests plant other changes")]
 mod machine;
 mod modes;
 mod program;
