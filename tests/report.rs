@@ -20,6 +20,7 @@ mod verdicts;
 
 use std::{fs, path::Path};
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use large::{Large, SLOW};
 use netmatrix::{
     record::{Run, Statistic},
@@ -303,14 +304,22 @@ fn an_archive_keeps_its_tolerance_and_outlines_its_regions() {
         let shown = reader.value(cell.0, cell.1);
         assert!((shown / original[cell] - 1.0).abs() < 0.13, "{cell:?}: {shown} instead of {}", original[cell]);
     }
-    let lines = |regions: i32| {
-        reader.show(&json!({"regions": regions, "order": "group"}));
-        reader.wait();
-        reader.browser.run("return document.getElementById('matrix').toDataURL().length").as_u64().unwrap()
-    };
-    let (with, without) = (lines(1), lines(0));
-    assert_ne!(with, without, "outlines change the picture");
+    // Outlines are where neighbours in a row are of different sets, and nowhere else. The picked row has lines of its own.
+    reader.show(&json!({"order": "rank", "source": 0, "destination": 1, "regions": 0}));
+    let without = reader.right_edges(78);
     reader.show(&json!({"regions": 1}));
+    let with = reader.right_edges(78);
+    let clustered = store::open_archive(&archive).unwrap();
+    let sets = &clustered.parts().last().unwrap().sets;
+    let mut outlined = 0;
+    for (cell, pair) in sets.windows(2).enumerate().skip(78) {
+        let (row, column) = (cell / 78, cell % 78);
+        if column < 77 && row != column && row != column + 1 {
+            assert_eq!(with[cell] != without[cell], pair[0] != pair[1], "between {row}, {column} and the next");
+            outlined += usize::from(pair[0] != pair[1]);
+        }
+    }
+    assert!((100..5000).contains(&outlined), "{outlined} of 5,852 edges: both kinds are seen");
     reader.screenshot("archive");
     reader.expect_no_complaints();
 }
@@ -392,7 +401,16 @@ fn pictures_and_tables_are_downloaded_and_the_page_prints() {
     let print = reader
         .browser
         .chromium("Page.printToPDF", &json!({"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": false}));
-    assert!(print["data"].as_str().unwrap().len() > 20_000);
+    // The matrix is in it, all of it; on A4.
+    let print = STANDARD.decode(print["data"].as_str().unwrap()).unwrap();
+    let print = String::from_utf8_lossy(&print);
+    let size =
+        ["width", "height"].map(|side| reader.number(&format!("return document.getElementById('matrix').{side}")));
+    let image = format!("/Subtype /Image\n/Width {}\n/Height {}\n", size[0], size[1]);
+    assert!(print.starts_with("%PDF-") && print.contains(&image), "no {image:?} among {:?}", {
+        print.lines().filter(|line| line.starts_with("/Width") || line.starts_with("/Height")).collect::<Vec<_>>()
+    });
+    assert!(print.contains("/MediaBox [0 0 59"), "A4 is 595 points wide");
     reader.expect_no_complaints();
 }
 

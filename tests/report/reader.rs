@@ -92,6 +92,25 @@ impl Reader {
         [0, 1, 2].map(|channel| colour[channel].as_u64().expect("a channel is a number") as u8)
     }
 
+    /// The pixels across the middle of every cell's right edge, of a matrix of `count` units: row by row.
+    pub fn right_edges(&self, count: usize) -> Vec<Vec<u8>> {
+        let edges = self.browser.run(&format!(
+            "const canvas = document.getElementById('matrix');
+             const copy = new OffscreenCanvas(canvas.width, canvas.height);
+             const pen = copy.getContext('2d', {{ willReadFrequently: true }});
+             pen.drawImage(canvas, 0, 0);
+             const edges = [];
+             for (let row = 0; row < {count}; row++) {{
+               for (let column = 0; column < {count}; column++) {{
+                 const {{ x, y }} = networkReport.placeOfCell(row, column + 0.5);
+                 edges.push([...pen.getImageData(Math.round(x) - 1, Math.round(y), 2, 1).data]);
+               }}
+             }}
+             return edges;"
+        ));
+        serde_json::from_value(edges).expect("channels are bytes")
+    }
+
     /// The colours of a canvas, red, green and blue, the most frequent one first.
     pub fn colours(&self, canvas: &str) -> Vec<[u8; 3]> {
         let colours = self.browser.run(&format!(
