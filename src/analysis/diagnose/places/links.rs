@@ -12,32 +12,34 @@ use crate::{
     stats::{median, scatter},
 };
 
-/// The pairs that are slow, without those of hosts for which `is_named`.
-pub fn slow(view: &View, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
-    let rest = &view.fit.rest;
-    let hosts = rest.side();
-    let mut both = Vec::new();
-    let mut single = Vec::new();
+/// The pairs that are slow, without those of hosts for which `is_named`. `bands`: the views of one band each of which
+/// `view` is what they have in common. A link is slow in all of them, and a disturbed cell in one: what counts is the
+/// least.
+pub fn slow(bands: &[View], view: &View, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
+    let hosts = view.fit.rest.side();
+    let least = |of: &dyn Fn(&View) -> f64| bands.iter().map(of).fold(f64::NAN, f64::min);
+    let there = |view: &View, i: usize, j: usize| view.fit.rest.at(i, j);
+    let mean = |view: &View, i: usize, j: usize| (there(view, i, j) + there(view, j, i)) / 2.0;
+    let (mut both, mut single) = (Vec::new(), Vec::new());
     for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
         if is_named[i] || is_named[j] {
             continue;
         }
-        let (there, back) = (rest.at(i, j), rest.at(j, i));
-        both.push(((there + back) / 2.0, i, j, (there - back) / 2.0));
-        single.extend([(there, i, j, back), (back, j, i, there)]);
+        let (out, back) = (there(view, i, j), there(view, j, i));
+        let is_one_way = (out - back).abs() / 2.0 >= (out + back) / 4.0;
+        both.push((least(&|band| mean(band, i, j)), mean(view, i, j), i, j, !is_one_way));
+        for (i, j, own, other) in [(i, j, out, back), (j, i, back, out)] {
+            let is_own = other.is_nan() || other < own / 2.0;
+            single.push((least(&|band| there(band, i, j)), own, i, j, is_own));
+        }
     }
     let mut found = Vec::new();
-    for (cells, is_both) in [(both, true), (single, false)] {
-        let cells: Vec<_> = cells.into_iter().filter(|cell| !cell.0.is_nan()).collect();
+    for (mut cells, direction) in [(both, Direction::Both), (single, Direction::Send)] {
+        cells.retain(|cell| !cell.0.is_nan());
         let Some(tail) = Tail::of(cells.iter().map(|cell| cell.0).collect(), hosts) else { continue };
-        for &(value, i, j, other) in &cells {
-            if value < budget.least.link {
-                continue;
-            }
-            let log = tail.log(value) + budget.price(3 * cells.len());
-            let is_own = if is_both { other.abs() < value / 2.0 } else { other.is_nan() || other < value / 2.0 };
-            if budget.allows(log) && is_own {
-                let direction = if is_both { Direction::Both } else { Direction::Send };
+        for &(least, value, i, j, is_own) in cells.iter().filter(|cell| cell.1 >= budget.least.link) {
+            let log = tail.log(least) + budget.price(3 * cells.len());
+            if is_own && budget.allows(log) {
                 found.push(Suspect::new(Place::of(Kind::Link, vec![i, j], direction), value, log, view));
             }
         }
@@ -80,5 +82,43 @@ impl Tail {
         let normal = Normal::standard().sf(score).max(f64::MIN_POSITIVE).ln();
         let far = self.share.ln() - (value - self.from).max(0.0) / self.excess.max(1e-9);
         normal.max(far)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::{
+        super::{Distances, Least},
+        *,
+    };
+    use crate::analysis::{
+        drawn::{generator, normal},
+        square::Square,
+    };
+
+    #[test]
+    fn a_link_that_is_slow_in_all_bands_stands_out_of_cells_that_were_disturbed_in_one() {
+        const HOSTS: usize = 48;
+        let mut rng = generator(1);
+        let mut cell = |i: usize, j: usize| match (i, j) {
+            (2, 19) => 3f64.ln(),
+            _ if rng.random_bool(0.04) => rng.random_range(1.3f64..3.0).ln(),
+            _ => 0.01 * normal(&mut rng),
+        };
+        let mut squares = [Square::missing(HOSTS), Square::missing(HOSTS), Square::missing(HOSTS)];
+        for (i, j) in (0..HOSTS).flat_map(|i| (0..HOSTS).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+            let (a, b) = (cell(i, j), cell(i, j));
+            squares.iter_mut().zip([a, b, (a + b) / 2.0]).for_each(|(square, value)| square.set(i, j, value));
+        }
+        let [a, b, both] = squares.map(|values| View::of_square(values, &Distances::flat(HOSTS), 0.01));
+        let budget = Budget { views: 1.0, error: 1e-3f64.ln(), least: Least::OF_TIMES };
+        let found = |bands: &[View]| {
+            let found = slow(bands, &both, &[false; HOSTS], budget);
+            found.iter().any(|suspect| suspect.place.hosts == [2, 19])
+        };
+        assert!(found(&[a, b]));
+        assert!(!found(std::slice::from_ref(&both)));
     }
 }

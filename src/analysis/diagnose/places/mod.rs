@@ -328,7 +328,10 @@ fn search(
         take(views, (distances, budget), chosen, suspects);
     }
     let is_named = named(suspects);
-    let pairs = views[..wide].iter().flat_map(|view| links::slow(view, &is_named, budget)).collect();
+    let (of_one, together) = views[..wide].split_at(bands);
+    let of_bands = |(first, view)| links::slow(&of_one[first..], view, &is_named, budget);
+    let alone = of_one.iter().flat_map(|view| links::slow(std::slice::from_ref(view), view, &is_named, budget));
+    let pairs = alone.chain(together.iter().enumerate().flat_map(of_bands)).collect();
     take(views, (distances, budget), best(pairs), suspects);
 }
 
