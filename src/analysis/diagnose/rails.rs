@@ -2,7 +2,9 @@
 //!
 //! In: the median of every cell, and the leaf of every host. Out: one finding for each such leaf, and the ranks behind
 //! it. A rank is compared with the fastest one on its host, toward the same partner in another leaf: whatever the
-//! network does to the host, it does to both. What is usual for ranks of a place is seen in the other leaves.
+//! network does to the host, it does to both. Among others, ranks of a host meet more or fewer messages on their way: what
+//! the rail itself takes is seen with the partners that show the least. What is usual for ranks of a place is seen in the
+//! other leaves.
 
 use rayon::prelude::*;
 
@@ -56,8 +58,9 @@ pub(super) fn judge(
                 median(&mut sides[first..=last].iter().map(at).collect::<Vec<_>>())
             };
             let members: Vec<usize> = rails.members(own, place).collect();
+            // Those whose messages meet no others are slow by less than most.
             let cells = Agreement {
-                slow: members.iter().filter(|rank| effect(**rank) > evidence.effect / 2.0).count(),
+                slow: members.iter().filter(|rank| effect(**rank) > Least::OF_TIMES.way / 2.0).count(),
                 of: members.len(),
             };
             if cells.slow as f64 <= ALL * cells.of as f64 {
@@ -77,8 +80,9 @@ pub(super) fn judge(
     Ok(is_slow)
 }
 
-/// By how much every rank is slower than the fastest one on its host, toward the same partner in another leaf,
-/// `ln(ratio)`, `[rank]`; NaN where that is not known. `time`: of a rank, with a partner.
+/// By how much every rank is slower than the fastest one on its host, toward the same partner in another leaf and with
+/// the quarter of partners that show the least, `ln(ratio)`, `[rank]`; NaN where that is not known. `time`: of a rank, with
+/// a partner.
 fn over_fastest(hosts: &Hosts, leaf: &[usize], time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<f64> {
     let of_rank = |rank: usize| {
         let host = hosts.host_of(rank);
@@ -90,7 +94,7 @@ fn over_fastest(hosts: &Hosts, leaf: &[usize], time: impl Fn(usize, usize) -> f6
             let is_known = times().all(|time| time > 0.0);
             if is_known { (time(rank, partner) / times().fold(f64::INFINITY, f64::min)).ln() } else { f64::NAN }
         });
-        median(&mut over.collect::<Vec<_>>())
+        quantile(&mut over.collect::<Vec<_>>(), USUAL)
     };
     (0..hosts.ranks()).into_par_iter().map(of_rank).collect()
 }

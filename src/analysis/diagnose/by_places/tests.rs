@@ -439,6 +439,25 @@ fn the_slow_way_of_one_rail_out_of_a_leaf_is_named_and_no_rank_or_kind_of_hosts_
 }
 
 #[test]
+fn a_slow_rail_is_named_among_others_and_no_rail_that_is_only_shared_with_most_partners() {
+    // Of 24 hosts with two ranks. What leaves one rail of the first leaf meets others toward eight of ten partners, and shares
+    // cables with them; that of other rails, toward two. One of the third leaf is slow toward all.
+    let is_far = |from: usize, to: usize| from / 2 / 8 != to / 2 / 8;
+    let shared = |from: usize, to: usize| {
+        let share = if from / 2 / 8 == 0 && from.is_multiple_of(2) { 8 } else { 2 };
+        if (7 * from + 3 * (to / 2)) % 10 < share { 3.0 } else { 1.0 }
+    };
+    let is_bad = |rank: usize| rank / 2 / 8 == 2 && rank.is_multiple_of(2);
+    let slower = |from: usize, to: usize| {
+        let of_cable = if is_bad(from) { 1.5 } else { 1.0 };
+        if is_far(from, to) { of_cable * shared(from, to) } else { 1.0 }
+    };
+    let diagnosis = judged(&measured_by_ranks((24, 2, Schedule::Disjoint), |_, _, _| 0.0, slower));
+    let hosts: Vec<String> = (16..24).map(|host| format!("n{host}")).collect();
+    assert_eq!(found(&diagnosis), [format!("rail {} send bandwidth", hosts.join(","))]);
+}
+
+#[test]
 fn a_host_that_is_slow_for_a_part_of_the_time_is_named_and_nothing_that_comes_in_random_order_is() {
     for schedule in [Schedule::Disjoint, Schedule::Isolated] {
         let plain = measured((24, schedule), |_, _, _| 0.0, |_, _| 1.0);
