@@ -34,6 +34,9 @@ const ENOUGH: usize = 1 << 16;
 /// (Rousseeuw and Croux 1993).
 pub const EFFICIENCY: f64 = 0.37;
 
+/// What is simulated has no noise but this: times are kept in single precision.
+pub const PRECISION: f64 = f32::EPSILON as f64;
+
 /// A square taken apart.
 #[derive(Clone)]
 pub struct Fit {
@@ -151,7 +154,8 @@ impl Fit {
         let cells = self.rest.values().iter().filter(|value| !value.is_nan()).count() as f64;
         let free = cells - (2 * send.len() + base.len()) as f64 + 1.0;
         self.freedom = (EFFICIENCY * free).max(1.0);
-        self.noise = scatter_about_zero(&mut some) * (cells / free.max(cells / 4.0)).max(1.0).sqrt();
+        let noise = scatter_about_zero(&mut some) * (cells / free.max(cells / 4.0)).max(1.0).sqrt();
+        self.noise = noise.max(PRECISION);
     }
 
     /// What a healthy pair takes. Of a class of which nothing is known, what the first one takes.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{
     Least,
     distance::{Distances, LEAST_STEP},
-    fit::{Fit, HUBER, centre},
+    fit::{Fit, HUBER, PRECISION, centre},
 };
 use crate::{
     analysis::{diagnose::folded::Folded, square::Square},
@@ -80,7 +80,8 @@ impl View {
         let mut means: Vec<f64> = means.collect();
         // A host's own number was taken from its pairs.
         let (count, free) = (means.len() as f64, means.len() as f64 - hosts as f64);
-        self.pair_noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
+        let noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
+        self.pair_noise = noise.max(PRECISION);
     }
 
     /// Standard deviation by which healthy hosts are expected to differ: in latency by so many seconds whatever the length.
