@@ -183,7 +183,7 @@ unit_tests() {
 }
 
 # What no MPI library has a part in.
-same=(a_fast_clock damaged_payloads disjoint_and_sampled precision_ends samples_of_pairs)
+same=(a_fast_clock damaged_payloads disjoint_and_sampled noise_travels precision_ends samples_of_pairs)
 
 # Those that have tests.
 examples=(--example simulated_cluster --example detector_bench)

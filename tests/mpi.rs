@@ -118,6 +118,37 @@ int MPI_Put(const void *b, int n, MPI_Datatype t, int to, MPI_Aint at, int m, MP
 { late(to); return PMPI_Put(b, n, t, to, at, m, u, w); }
 "#;
 
+/// Writes down every message of 7,777 bytes (of a pair) and of 54,321 bytes (of noise): when it was sent, by whom, to
+/// whom, how long it is.
+const LISTENER: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+static FILE *list;
+static int me;
+static void note(int n, int to)
+{
+    if (n != 7777 && n != 54321) return;
+    if (!list) {
+        char name[32];
+        PMPI_Comm_rank(MPI_COMM_WORLD, &me);
+        snprintf(name, sizeof name, "sent.%d", me);
+        list = fopen(name, "w");
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    fprintf(list, "%lld %d %d %d\n", now.tv_sec * 1000000000LL + now.tv_nsec, me, to, n);
+}
+int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+{ note(n, to); return PMPI_Send(b, n, t, to, tag, c); }
+int MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
+{ note(n, to); return PMPI_Isend(b, n, t, to, tag, c, r); }
+int MPI_Sendrecv(const void *b, int n, MPI_Datatype t, int to, int tag, void *d, int m, MPI_Datatype u, int from, int g,
+    MPI_Comm c, MPI_Status *s)
+{ note(n, to); return PMPI_Sendrecv(b, n, t, to, tag, d, m, u, from, g, c, s); }
+int MPI_Finalize(void) { if (list) fclose(list); return PMPI_Finalize(); }
+"#;
+
 /// A job between which and MPI the watcher stands.
 fn watched(folder: &Path, ranks: usize, arguments: &str) -> Outcome {
     between(WATCHER, folder, ranks, arguments)
@@ -153,6 +184,53 @@ fn all_to_all_looks_at_few_requests() {
     let ranks = ranks as u64;
     for counts in counted {
         assert!(counts[0] > 0 && counts[0] <= exchanges * ranks * (ranks + 1), "{counts:?}");
+    }
+}
+
+#[test]
+fn noise_travels_while_its_pair_is_measured_and_never_from_the_pair() {
+    /// A message: when it was sent, by whom and to whom.
+    type Sent = (u64, u64, u64);
+    for arguments in ["-t noise", "-t noise_blocking", "-t noise --noise-pattern ring"] {
+        let folder = tempfile::tempdir().unwrap();
+        // Two noise ranks of four: those that are not in the pair.
+        let options = "-p 2 -l 54321 --lengths 7777 -n 1000 --warmup 0 --warmup-time 0s --retest 0 -q";
+        done(&between(LISTENER, folder.path(), 4, &format!("{arguments} {options}")));
+        let (mut measured, mut noise): (Vec<Sent>, Vec<Sent>) = Default::default();
+        for rank in 0..4 {
+            for line in std::fs::read_to_string(folder.path().join(format!("sent.{rank}"))).unwrap().lines() {
+                let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+                let [when, from, to, bytes] = numbers[..] else { panic!("{line}") };
+                if bytes == 7777 { &mut measured } else { &mut noise }.push((when, from, to));
+            }
+        }
+        // Before noise first comes, what the run will take is forecast.
+        let first = noise.iter().min().unwrap().0;
+        measured.retain(|sent| sent.0 > first);
+        measured.sort_unstable();
+        // One pair after the other, so that its messages follow each other.
+        let pair = |sent: &Sent| (sent.1.min(sent.2), sent.1.max(sent.2));
+        let pairs: Vec<&[Sent]> = measured.chunk_by(|one, next| pair(one) == pair(next)).collect();
+        assert_eq!(pairs.len(), 6, "{arguments}");
+        let mut end_of_last = 0;
+        let mut during = 0;
+        for (place, messages) in pairs.iter().enumerate() {
+            let (a, b) = pair(&messages[0]);
+            let (start, end) = (messages[0].0, messages[messages.len() - 1].0);
+            let start_of_next = pairs.get(place + 1).map_or(u64::MAX, |next| next[0].0);
+            for rank in (0..4).filter(|rank| ![a, b].contains(rank)) {
+                let sends =
+                    |from: u64, to: u64| noise.iter().any(|sent| sent.1 == rank && from < sent.0 && sent.0 < to);
+                assert!(sends(end_of_last, start) && sends(end, start_of_next), "{arguments}: {rank}, pair {a} {b}");
+            }
+            for (_, from, to) in noise.iter().filter(|sent| (start..=end).contains(&sent.0)) {
+                assert!(![from, to].iter().any(|rank| [a, b].contains(rank)), "{arguments}: {from} to {to}: {a} {b}");
+                during += 1;
+            }
+            end_of_last = end;
+        }
+        // Who shares a core with a pair may have to wait until it is through.
+        assert!(during > 0, "{arguments}: pairs were measured in silence");
     }
 }
 
