@@ -7,7 +7,10 @@
 # Virtual hosts need root. For anyone else, and where they cannot be made, the verdict is that of a recorded run, and the
 # nine modes are measured on this host alone.
 #
-# usage: scripts/demo.sh
+# usage: scripts/demo.sh [--quick] [--programs FOLDER] [-o FOLDER]
+#
+# --quick: fewer samples and lengths. --programs: those that are built already. -o: for the results, instead of
+# results/<date-time>/; made if it is not there.
 #
 # Exit codes: 0 done, 2 usage, 3 something is missing and cannot be installed, else that of the program that failed.
 set -euo pipefail
@@ -18,28 +21,45 @@ source "$project/scripts/lib/install.sh"
 # shellcheck source=scripts/lib/launch.sh
 source "$project/scripts/lib/launch.sh"
 
-[ $# -eq 0 ] || fail 2 "usage: scripts/demo.sh"
+usage="usage: scripts/demo.sh [--quick] [--programs FOLDER] [-o FOLDER]"
+lengths=64K,128K,256K samples=8 samples_of_modes=5 programs='' results=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) lengths=64K,128K samples=3 samples_of_modes=1 ;;
+    --programs | -o)
+        [ $# -gt 1 ] || fail 2 "$usage"
+        folder=$(realpath -m -- "$2")
+        if [ "$1" = -o ]; then results=$folder; else programs=$folder; fi
+        shift
+        ;;
+    *) fail 2 "$usage" ;;
+    esac
+    shift
+done
 
 # Virtual hosts are joined by Open MPI. Without them any MPI will do: the program is built for the one whose mpicc is
 # found, and started by that one's launcher.
-require compiler pkg-config libclang netcdf
 if [ "$(id -u)" -eq 0 ]; then
     require openmpi iproute2 util-linux
     export MPICC=mpicc.openmpi
 else
     require mpi
 fi
-require_rust
-
-say "Building"
 cd "$project"
-cargo build --release --locked
-programs=${CARGO_TARGET_DIR:-$project/target}/release
+if [ -z "$programs" ]; then
+    require compiler pkg-config libclang netcdf
+    require_rust
+    say "Building"
+    cargo build --release --locked
+    programs=${CARGO_TARGET_DIR:-$project/target}/release
+fi
 
-results=results/$(date +%Y-%m-%dT%H-%M-%S)
-mkdir -p results
-# Never into an existing folder: results are not overwritten.
-mkdir "$results"
+if [ -z "$results" ]; then
+    results=results/$(date +%Y-%m-%dT%H-%M-%S)
+    # Never into an existing folder: results are not overwritten.
+    mkdir -p results && mkdir "$results"
+fi
+mkdir -p "$results"
 
 show() {
     say "network_analyze $*"
@@ -74,7 +94,7 @@ virtual_hosts() {
 measure() {
     say "mpirun network_test on $hosts virtual hosts, which leaves $results/$1_*.nc"
     timeout --kill-after=15 "$MPI_TIME_LIMIT" scripts/vcluster/vcluster mpirun \
-        "$programs/network_test" --lengths 64K,128K,256K -n 8 -f "$results/$1" --force
+        "$programs/network_test" --lengths "$lengths" -n "$samples" --warmup 1 -f "$results/$1" --force
 }
 
 # verdict NAME: the line that `diagnose` ends with.
@@ -88,7 +108,7 @@ if virtual_hosts; then
     vcluster fault host n2 rate=20mbit down
     measure slow
     diagnose slow "$results/slow"
-    show view "$results/slow" --length 256K
+    show view "$results/slow" --length "${lengths##*,}"
     "$programs/network_analyze" report "$results/slow" --diagnosis "$results/slow.diagnosis.json" -o "$results/slow.html"
 
     say "All cables alike"
@@ -105,7 +125,8 @@ if virtual_hosts; then
 
     say "All nine modes on the same hosts"
     timeout --kill-after=15 "$MPI_TIME_LIMIT" \
-        scripts/vcluster/vcluster mpirun "$programs/network_test" -t all -p 1 -l 1K --lengths 1K,64K -n 5 -f "$results/modes"
+        scripts/vcluster/vcluster mpirun "$programs/network_test" -t all -p 1 -l 1K --lengths 1K,64K -n "$samples_of_modes" \
+        --warmup 1 -f "$results/modes"
 else
     if [ "$(id -u)" -eq 0 ]; then why="Virtual hosts cannot be made here"; else why="No virtual hosts without root"; fi
     say "$why: the verdict is that of a recorded run of 16 simulated hosts"

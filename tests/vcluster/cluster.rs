@@ -16,7 +16,7 @@ use netmatrix::{
 use tempfile::TempDir;
 
 use crate::{
-    PROGRAM, SAMPLES, VCLUSTER,
+    PROGRAM, SAMPLES, VCLUSTER, WARMUP,
     common::launcher::{Job, Outcome},
     quiet_enough, slow_alone,
 };
@@ -91,17 +91,23 @@ impl Cluster {
 
     /// Medians of all pairs, by number of the host; one message length.
     pub fn measure(&self, length: u64, options: &str) -> Matrix {
-        let run = self.run_of(&format!("--lengths {length} -n {SAMPLES} {options}"));
+        let exchanges = format!("-n {SAMPLES} --warmup {WARMUP} --retest 0");
+        let run = self.run_of(&format!("--lengths {length} {exchanges} {options}"));
+        self.by_host(&*run, Statistic::Median)
+    }
+
+    /// A statistic of the only length of a run, by number of the host.
+    pub fn by_host(&self, run: &dyn Run, statistic: Statistic) -> Matrix {
         let mut hosts: Vec<String> = run.header().hosts.name_of_every_rank().map(str::to_owned).collect();
         hosts.sort();
         assert_eq!(hosts.join(","), self.done("hosts").trim(), "every rank says the name of its virtual host");
         let number = |rank| run.header().hosts.name_of(rank)[1..].parse::<usize>().unwrap();
         let ranks = run.ranks();
-        let mut medians = vec![f64::NAN; ranks * ranks];
-        run.read_rows(Statistic::Median, 0, 0..ranks, &mut medians).unwrap();
+        let mut values = vec![f64::NAN; ranks * ranks];
+        run.read_rows(statistic, 0, 0..ranks, &mut values).unwrap();
         let mut by_host = Matrix::missing(ranks);
-        for (k, median) in medians.into_iter().enumerate() {
-            by_host[(number(k / ranks), number(k % ranks))] = median;
+        for (k, value) in values.into_iter().enumerate() {
+            by_host[(number(k / ranks), number(k % ranks))] = value;
         }
         by_host
     }
@@ -112,6 +118,19 @@ impl Cluster {
         let medians = RefCell::new(None);
         quiet_enough(|| slow_alone(medians.borrow_mut().insert(self.measure(length, options)), &slow));
         medians.into_inner().expect("it was measured once or more")
+    }
+
+    /// Measures until every pair takes less time than any pair of `host` did while its cable was at fault.
+    #[track_caller]
+    pub fn assert_healthier(&self, length: u64, options: &str, host: usize, at_fault: &Matrix) {
+        let others = || (0..at_fault.ranks()).filter(|other| *other != host);
+        let of_host = others().flat_map(|other| [at_fault[(host, other)], at_fault[(other, host)]]);
+        let fastest = of_host.fold(f64::INFINITY, f64::min);
+        quiet_enough(|| {
+            let healthy = self.measure(length, options);
+            let is_healthier = healthy.off_diagonal().all(|time| time < fastest);
+            if is_healthier { Ok(()) } else { Err(format!("{healthy:?} after {fastest} s")) }
+        });
     }
 
     /// States of the ranks on a host, from Linux's /proc.

@@ -177,7 +177,7 @@ fn go_on(cluster: &Cluster, name: &str, case: &Case<'_>, most: usize) -> usize {
     panic!("{line}: not complete after {most} tries");
 }
 
-const SWEEP: &str = "-b 1K -e 9K -s 1K -n 300";
+const SWEEP: &str = "-b 1K -e 6K -s 1K -n 300";
 
 #[test]
 fn a_host_that_is_lost_in_any_mode_is_named_and_everything_else_ends_and_goes_on() {
