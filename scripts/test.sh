@@ -202,6 +202,8 @@ if [ -n "$quick" ]; then
 else
     check "build" test_programs --no-run --bins "${examples[@]}" --test '*'
     check "unit tests" unit_tests
+    # Each once, and as it was built for tests: that they run, not how fast they are.
+    check "benchmarks" test_programs --bench '*'
     begin slurm --test slurm
     begin analyst --test predict --test analyst
     check "tests without MPI" test_programs --bins "${examples[@]}" "${plain[@]}"

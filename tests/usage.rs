@@ -177,3 +177,16 @@ fn the_version_names_the_libraries() {
     assert!(long.lines().any(|line| line.starts_with("MPI: ") && line.contains('.')), "{long}");
     assert!(long.contains("NetCDF 4.") && long.contains("HDF5 1."), "{long}");
 }
+
+#[test]
+fn the_benchmark_of_the_timing_path_has_a_ratio_for_every_length() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/timing.sh");
+    let job = Job::alone(script).args(["1", "1"]).env("PROGRAMS", Path::new(PROGRAM).parent().unwrap());
+    let outcome = job.run();
+    // What is built for tests may be slow, and the machine busy: the ratios are not judged.
+    assert!(matches!(outcome.code, Some(0 | 1 | 75)), "{outcome:?}");
+    let is_above_0 = |word: &str| word.parse::<f64>().is_ok_and(|number| number > 0.0);
+    let table = outcome.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let compared = table.filter(|row| row.len() == 5 && row[1..].iter().all(|word| is_above_0(word))).count();
+    assert!(compared == 18 && outcome.stdout.contains("overall: network_test / C = "), "{outcome:?}");
+}

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --no-default-features --bench cluster` makes synthetic runs in a temporary folder (3 GiB of it), lets
 //! `network_analyze cluster` and `nccopy -d 5 -s` work on the same files in turn, and prints ratios. Where there is no
-//! `nccopy`, its column stays empty. `-- lookup` measures single values alone.
+//! `nccopy`, its column stays empty. `-- lookup` measures single values alone, and `cargo test`
+//! looks one up.
 
 #[path = "../common/lomonosov.rs"]
 mod lomonosov;
@@ -32,7 +33,9 @@ const HOSTS_OF_A_LEAF: usize = 32;
 
 fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let lookup_only = std::env::args().any(|argument| argument == "lookup");
+    let arguments: Vec<String> = std::env::args().collect();
+    let lookup_only =
+        arguments.iter().any(|argument| argument == "lookup") || !arguments.iter().any(|it| it == "--bench");
     if !lookup_only {
         println!(
             "{:<28} {:>14} {:>10} {:>12} {:>8}   nccopy: time, times smaller",
@@ -187,7 +190,7 @@ fn lookup(folder: &Path) {
     let mut place = || (rng.random_range(0..lengths), rng.random_range(0..ranks), rng.random_range(0..ranks));
     let places: Vec<_> = (0..4096).map(|_| place()).collect();
     let mut next = 0;
-    Criterion::default().bench_function("one value of an archive", |bencher| {
+    Criterion::default().configure_from_args().bench_function("lookup of one value of an archive", |bencher| {
         bencher.iter(|| {
             let (length, source, destination) = places[next];
             next = (next + 1) % places.len();

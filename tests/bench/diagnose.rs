@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --no-default-features --bench diagnose` writes runs of leaf switches of 32 hosts with a slow receiver
 //! into a temporary folder and measures in turn, five times each, reading the two statistics that the detector looks
-//! at, reading all five, and the detector; it prints medians and the ratios of the detector to both. `-- quick` has
-//! small runs only.
+//! at, reading all five, and the detector; it prints medians and the ratios of the detector to both. `cargo test` runs
+//! it once, with a small run.
 
 use std::{hint::black_box, path::Path, time::Instant};
 
@@ -23,18 +23,17 @@ const TIMES: usize = 5;
 
 fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let is_quick = std::env::args().any(|argument| argument == "quick");
+    let is_bench = std::env::args().any(|argument| argument == "--bench");
     println!(
         "{:>6} {:>8} {:>12} {:>7} {:>13} {:>7} {:>10}",
         "hosts", "lengths", "its files", "ratio", "all files", "ratio", "diagnose"
     );
-    let sizes: &[(usize, usize)] =
-        if is_quick { &[(64, 16), (128, 16)] } else { &[(128, 16), (256, 16), (512, 16), (1024, 16)] };
+    let sizes: &[(usize, usize)] = if is_bench { &[(128, 16), (256, 16), (512, 16), (1024, 16)] } else { &[(64, 16)] };
     for &(hosts, lengths) in sizes {
         let prefix = folder.path().join(format!("run{hosts}"));
         store::write_run(&leaf_spine(hosts, lengths), &prefix, true).expect("files can be made");
         let (mut some, mut all, mut judging) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..TIMES {
+        for _ in 0..if is_bench { TIMES } else { 1 } {
             some.push(seconds(|| black_box(medians(&prefix, &[Statistic::Median, Statistic::Deviation])).len()));
             all.push(seconds(|| black_box(medians(&prefix, &Statistic::OF_TIMES)).len()));
             judging.push(seconds(|| black_box(findings(&prefix))));

@@ -7,6 +7,8 @@
 #
 # usage: tests/bench/timing.sh [RUNS [SAMPLES]]      (default: 15 runs of 1000 samples; MPICC chooses the MPI)
 #
+# PROGRAMS: the folder of programs that are built already; else a release is built.
+#
 # Exit codes: 0 the overall ratio is at most 1.02, 1 it is more, 2 usage, 3 something is missing, 75 the machine is too
 # busy to tell: try again later.
 set -euo pipefail
@@ -24,11 +26,14 @@ lengths=0,1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536
 
 export MPI_PIN=yes
 require compiler pkg-config libclang netcdf mpi
-require_rust
 
 cd "$project"
-cargo build --release --locked
-programs=${CARGO_TARGET_DIR:-$project/target}/release
+programs=${PROGRAMS:-}
+if [ -z "$programs" ]; then
+    require_rust
+    cargo build --release --locked
+    programs=${CARGO_TARGET_DIR:-$project/target}/release
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "${MPICC:-mpicc}" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -o "$folder/one_to_one" \
