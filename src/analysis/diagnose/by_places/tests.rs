@@ -119,6 +119,21 @@ fn one_cable_of_four_under_static_routes_is_some_routes_of_its_leaf() {
 }
 
 #[test]
+fn a_cable_whose_messages_meet_others_is_some_routes_both_ways() {
+    // What comes in shares the cable with more messages from some leaves than from others, and seems to be these leaves' way
+    // to some until it is left out.
+    let slower = |from: usize, to: usize| {
+        let is_on = (from / 8 == 1) != (to / 8 == 1) && to % 4 == 2;
+        if is_on { 4.0 * (1 + (3 * from + 5 * to + from / 8 * to) % 7 % 3) as f64 } else { 1.0 }
+    };
+    let diagnosis = judged(&measured((32, Schedule::Disjoint), |_, _, _| 0.0, slower));
+    let [Remark::Again(again)] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    let [routes] = &again[..] else { panic!("{again:?}") };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!((routes.kind, &routes.hosts, routes.direction), (Kind::Routes, &members, Direction::Both));
+}
+
+#[test]
 fn a_cable_that_is_slow_both_ways_is_that_of_its_leaf_and_of_no_host_of_others() {
     // Of three leaves, the one half of those outside of another one is slow toward some of its hosts.
     let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1) && to % 4 == 2;

@@ -284,8 +284,14 @@ fn search(
         &|view| leaves::gates(view, &leaves, |i, j| !distances.has_gate(i, j), budget),
     ];
     for search in searches {
-        let found = views[..wide].iter().flat_map(search).collect();
-        take(views, (distances, budget), best(found), suspects);
+        // What was found may have hidden another one of its kind.
+        for _ in 0..PASSES {
+            let found = best(views[..wide].iter().flat_map(search).collect());
+            if found.is_empty() {
+                break;
+            }
+            take(views, (distances, budget), found, suspects);
+        }
     }
     let mut whole: Vec<Suspect> = views.iter().flat_map(|view| hosts::whole(view, distances, of_hosts)).collect();
     if bands > 1 {
@@ -388,9 +394,10 @@ fn take(
         return;
     }
     let side = distances.leaf.len();
-    // A cable that carries some of what leaves may carry all that comes; twice as slow one way, or more: that way.
+    // A cable that carries some of what leaves carries all, or some, of what comes, and one way may hide the other until it is
+    // left out; twice as slow one way, or more: that way.
     let is_rest = |old: &Suspect, new: &Suspect| {
-        (old.place.kind, new.place.kind) == (Kind::Group, Kind::Routes)
+        matches!((old.place.kind, new.place.kind), (Kind::Group | Kind::Routes, Kind::Routes))
             && old.place.hosts == new.place.hosts
             && old.place.direction == new.place.direction.reversed()
             && old.place.direction != Direction::Both
@@ -408,10 +415,10 @@ fn take(
         let Some(rest) = found.iter().position(|new| is_rest(old, new)) else { continue };
         let Place { hosts, toward, .. } = found.swap_remove(rest).place;
         // In from everywhere means toward all members; out from all of them means toward all others.
-        let ends = if old.place.direction == Direction::Receive {
-            hosts.iter().copied().chain(toward).collect()
-        } else {
-            (0..side).filter(|host| !hosts.contains(host)).chain(toward).collect()
+        let ends = match (old.place.kind, old.place.direction) {
+            (Kind::Routes, _) => old.place.toward.iter().copied().chain(toward).collect(),
+            (_, Direction::Receive) => hosts.iter().copied().chain(toward).collect(),
+            _ => (0..side).filter(|host| !hosts.contains(host)).chain(toward).collect(),
         };
         old.place = Place { toward: ends, ..Place::of(Kind::Routes, hosts, Direction::Both) };
     }
