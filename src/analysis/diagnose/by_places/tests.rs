@@ -119,6 +119,23 @@ fn one_cable_of_four_under_static_routes_is_some_routes_of_its_leaf() {
 }
 
 #[test]
+fn routes_that_are_slower_than_those_whose_messages_meet_are_named() {
+    // From every leaf, what goes to some hosts meets as many others; over a slow cable messages meet more or fewer.
+    let is_met = |from: usize, to: usize| (5 * (from / 8) + 3 * to) % 7 < 2;
+    let slower = |from: usize, to: usize| match (from / 8, to / 8, to % 4) {
+        (one, other, _) if one == other => 1.0,
+        (1, _, 2) => 4.0 * (1 + (3 * from + 5 * to) % 7 % 3) as f64,
+        _ if is_met(from, to) => 1.4,
+        _ => 1.0,
+    };
+    let diagnosis = judged(&measured((48, Schedule::Disjoint), |_, _, _| 0.0, slower));
+    let [Remark::Again(again)] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    let [routes] = &again[..] else { panic!("{again:?}") };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!((routes.kind, &routes.hosts, routes.direction), (Kind::Routes, &members, Direction::Send));
+}
+
+#[test]
 fn a_cable_whose_messages_meet_others_is_some_routes_both_ways() {
     // What comes in shares the cable with more messages from some leaves than from others, and seems to be these leaves' way
     // to some until it is left out.

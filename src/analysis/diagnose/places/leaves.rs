@@ -10,7 +10,7 @@ use super::{
     distance::Distances,
     fit::{USUAL, centre},
     hosts::way,
-    mixture::{Gains, Mixture, two_levels},
+    mixture::{Mixture, two_levels},
     spread::{Spread, tail},
 };
 use crate::{
@@ -271,11 +271,14 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     };
     let all: Vec<(&Table, Mixture)> =
         tables.iter().filter_map(|table| Some((table, levels(table)?))).filter(is_some).collect();
-    let peers = Gains::of(all.iter().map(|(_, mixture)| mixture.gain), tables.len() - all.len());
+    // Where messages meet, healthy leaves have two levels too, but not as far apart.
+    let nothing = std::iter::repeat_n(0.0, tables.len() - all.len());
+    let peers = Spread::of(all.iter().map(|(_, mixture)| mixture.effect).chain(nothing));
     let suspect = |(table, mixture): &(&Table, Mixture)| {
         let upper = table.ends.iter().zip(&mixture.is_upper).filter(|(_, slow)| **slow);
         let slow: Vec<usize> = upper.map(|(end, _)| *end).collect();
-        let log = peers.log(mixture.gain) + budget.price(2 * sets.len());
+        let farther = peers.map_or(f64::NEG_INFINITY, |peers| peers.log(mixture.effect - peers.centre, 1.0));
+        let log = farther.max(-mixture.gain) + budget.price(2 * sets.len());
         // Toward whole leaves only: that is the way to these, no matter of routes.
         let is_whole = |set: &Set| {
             let count = set.members.iter().filter(|member| slow.contains(member)).count();
