@@ -375,10 +375,10 @@ fn a_plan_for_a_finding_is_accepted_the_reasons_of_others_stay_and_the_breaker_h
     assert!(before.contains("n1 drained network_test: receive bandwidth x2.55 (F1 of night)"), "{before}");
     assert!(before.contains("n2 drained disk"), "{before}");
     // Of four hosts one is more than 5 %: n0 is not drained, and n1, which has no finding any more, does not come back.
-    let (told, after) = plan("5%", &["n0"]);
-    assert!(told.contains("# Nothing is drained: 1 of 4 hosts would be, more than --at-most 5% allows"), "{told}");
+    let (refused, after) = plan("5%", &["n0"]);
+    assert!(refused.contains("# Nothing is drained: 1 of 4 hosts would be, more than --at-most 5% allows"), "{refused}");
     let is_done = |line: &str| line.starts_with("drain ") || line.starts_with("resume ");
-    assert!(!told.lines().any(is_done) && plan_before.lines().any(is_done), "it does nothing: {told}");
+    assert!(!refused.lines().any(is_done) && plan_before.lines().any(is_done), "it does nothing: {refused}");
     assert_eq!(after, before);
     let (_, after) = plan("50%", &[]);
     assert!(after.contains("n0 idle none\nn1 idle none\nn2 drained disk\nn3 idle none"), "{after}");

@@ -95,12 +95,13 @@ def make_rpm(about, deb, rpm, root, given, target):
     files = sorted(path for path in root.rglob('*') if path.is_file())
     with tempfile.TemporaryDirectory() as folder:
         spec = pathlib.Path(folder, f'{rpm["name"]}.spec')
-        # rpmbuild adds the libraries that the program needs.
+        # rpmbuild adds the libraries that the program needs. `*` is any version.
+        requires = ''.join(f'Requires: {name} {version}'.removesuffix(' *') + '\n'
+                           for name, version in rpm.get('requires', {}).items())
         spec.write_text(
             f'Name: {rpm["name"]}\nVersion: {about["version"]}\nRelease: 1\nLicense: {about["license"]}\n'
-            f'Summary: {rpm["summary"]}\n' + ''.join(f'Requires: {name} {version}'.rstrip(' *') + '\n' for name, version in rpm.get('requires', {}).items())
-            + f'%description\n{deb["extended-description"].strip()}\n'
-            + f'%install\ncp -a {root}/. %{{buildroot}}\n%files\n%defattr(-,root,root)\n'
+            f'Summary: {rpm["summary"]}\n{requires}%description\n{deb["extended-description"].strip()}\n'
+            f'%install\ncp -a {root}/. %{{buildroot}}\n%files\n%defattr(-,root,root)\n'
             + ''.join(f'/{file.relative_to(root)}\n' for file in files))
         # What rpmbuild would do to the files after they are copied is done already.
         macros = {'_topdir': folder, '_rpmdir': os.path.abspath(given.output), '_build_id_links': 'none',

@@ -100,22 +100,21 @@ mod tests {
 
     #[test]
     fn a_link_that_is_slow_in_all_bands_stands_out_of_cells_that_were_disturbed_in_one() {
-        const HOSTS: usize = 48;
-        let mut rng = generator(1);
+        let (hosts, mut rng) = (48, generator(1));
         let mut cell = |i: usize, j: usize| match (i, j) {
             (2, 19) => 3f64.ln(),
             _ if rng.random_bool(0.04) => rng.random_range(1.3f64..3.0).ln(),
             _ => 0.01 * normal(&mut rng),
         };
-        let mut squares = [Square::missing(HOSTS), Square::missing(HOSTS), Square::missing(HOSTS)];
-        for (i, j) in (0..HOSTS).flat_map(|i| (0..HOSTS).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+        let mut squares = [Square::missing(hosts), Square::missing(hosts), Square::missing(hosts)];
+        for (i, j) in (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j) {
             let (a, b) = (cell(i, j), cell(i, j));
             squares.iter_mut().zip([a, b, (a + b) / 2.0]).for_each(|(square, value)| square.set(i, j, value));
         }
-        let [a, b, both] = squares.map(|values| View::of_square(values, &Distances::flat(HOSTS), 0.01));
+        let [a, b, both] = squares.map(|values| View::of_square(values, &Distances::flat(hosts), 0.01));
         let budget = Budget { views: 1.0, error: 1e-3f64.ln(), least: Least::OF_TIMES };
         let found = |bands: &[View]| {
-            let found = slow(bands, &both, &[false; HOSTS], budget);
+            let found = slow(bands, &both, &vec![false; hosts], budget);
             found.iter().any(|suspect| suspect.place.hosts == [2, 19])
         };
         assert!(found(&[a, b]));

@@ -8,8 +8,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::spread::Spread;
 
-/// Most steps of the fit; it has settled once no number moves by more than this share of the width: a thousandth of what
-/// the levels of so few numbers err by.
+/// Most steps of the fit; it has settled once no number moves by more than this share of the width: the levels of a hundred
+/// numbers err by a tenth of it, and this is a thousandth of that.
 const STEPS: usize = 30;
 const SETTLED: f64 = 1e-4;
 

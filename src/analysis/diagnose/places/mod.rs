@@ -46,6 +46,7 @@ mod leaves;
 mod links;
 mod mixture;
 mod place;
+mod routes;
 mod spread;
 mod steps;
 mod torus;
@@ -280,7 +281,7 @@ fn search(
         &|view| leaves::whole(view, distances, &leaves, budget),
         &|view| leaves::between_two(view, &leaves, budget),
         &|view| leaves::gates(view, &pods, |_, _| true, budget),
-        &|view| leaves::routes(view, &leaves, budget),
+        &|view| routes::slow(view, &leaves, budget),
         &|view| leaves::gates(view, &leaves, |i, j| !distances.has_gate(i, j), budget),
     ];
     for search in searches {

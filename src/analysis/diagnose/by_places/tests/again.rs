@@ -1,0 +1,132 @@
+//! What re-tests make of places that are slow.
+
+use super::*;
+
+/// Measures pairs of the longest messages again, among others and alone, with so many times the times; and others, each with
+/// that alone.
+fn measured_again(
+    mut run: MemoryRun,
+    (pairs, second, alone): (&[(usize, usize)], f64, f64),
+    others: &[((usize, usize), f64)],
+) -> Diagnosis {
+    let index = LENGTHS.len() - 1;
+    let times = run.matrix(Statistic::Median, index).unwrap();
+    let retest = |&(source, destination): &(usize, usize), second: f64, alone: f64| {
+        let first = times[(source, destination)];
+        Retest { source, destination, first, second: second * first, alone: alone * first }
+    };
+    let pairs = pairs.iter().map(|pair| retest(pair, second, alone));
+    let others = others.iter().map(|(pair, alone)| retest(pair, 1.0, *alone));
+    run.write_retests(index, &pairs.chain(others).collect::<Vec<_>>()).unwrap();
+    judged(&run)
+}
+
+#[test]
+fn routes_that_are_slow_alone_are_at_fault_however_much_slower_they_are_among_others() {
+    let way = |from: usize, to: usize| if from / 8 == 1 && to / 8 != 1 && to % 4 == 2 { 6.0 } else { 1.0 };
+    let pairs = [(8, 2), (9, 18), (12, 26), (15, 30)];
+    let again = |alone: f64| {
+        let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+        measured_again(run, (&pairs, 0.9, alone / 6.0), &[])
+    };
+    let at_fault = again(2.0);
+    assert_eq!(at_fault.findings[0].retest, Some(RetestVerdict::Confirmed));
+    assert_eq!((found(&at_fault).len(), at_fault.findings[0].kind), (1, Kind::Routes));
+    let loaded = again(1.0);
+    assert!(loaded.findings.is_empty() && !loaded.remarks.is_empty(), "{:?}", found(&loaded));
+    // As fast alone as others among others, and others are twice as fast alone.
+    let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+    // Most of these others are slow alone as well, which is a place that was not found.
+    let others = [((3, 17), 0.5), ((0, 25), 0.5), ((9, 3), 1.0), ((1, 20), 1.0), ((2, 21), 1.0)];
+    let at_fault = measured_again(run, (&pairs, 0.9, 1.0 / 6.0), &others);
+    assert_eq!(at_fault.findings[0].retest, Some(RetestVerdict::Confirmed));
+}
+
+#[test]
+fn a_way_that_some_of_its_pairs_share_is_at_fault_by_what_it_takes_alone() {
+    // Twice the time, and three times as much again for those that meet others.
+    let meets = |from: usize, to: usize| (from + to) % 5 < 3;
+    let way = |from: usize, to: usize| match (from / 8 == 1) != (to / 8 == 1) {
+        true if meets(from, to) => 8.0,
+        true => 2.0,
+        false => 1.0,
+    };
+    let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let at_fault = measured_again(run, (&[(8, 2), (9, 18), (30, 15)], 1.0, 0.25), &[]);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&at_fault), [format!("group {} both bandwidth", members.join(","))]);
+    assert_eq!(at_fault.findings[0].cells, Agreement { slow: 384, of: 384 });
+}
+
+#[test]
+fn a_whole_way_is_at_fault_where_most_pairs_of_other_leaves_meet_others() {
+    // Of ten pairs of other leaves, three meet no others.
+    let meets = |from: usize, to: usize| (from * 7 + to * 3) % 10;
+    let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
+    let way = |from: usize, to: usize| match (from / 8 == to / 8, is_bad(from, to), meets(from, to)) {
+        (true, ..) => 1.0,
+        (_, false, ..3) => 1.0,
+        (_, false, ..9) => 2.0,
+        (_, true, ..6) => 2.7,
+        _ => 4.0,
+    };
+    let run = measured((48, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let ends = |is_bad: bool, least: usize, alone: f64| {
+        let pairs = (0..8).flat_map(move |i| (8..32).map(move |j| (i, j)));
+        let is_of = move |pair: &(usize, usize)| (pair.1 < 16) == is_bad && meets(pair.0, pair.1) == least;
+        pairs.filter(is_of).map(|pair| (pair, alone)).take(4).collect::<Vec<_>>()
+    };
+    let again: Vec<(usize, usize)> = ends(true, 0, 1.0).into_iter().map(|(pair, _)| pair).collect();
+    let at_fault = measured_again(run, (&again, 1.0, 1.0), &ends(false, 4, 0.5));
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&at_fault), [format!("group {} both bandwidth", members.join(","))]);
+}
+
+#[test]
+fn some_routes_are_at_fault_by_what_they_take_alone_however_few_meet_others() {
+    let is_bad = |from: usize, to: usize| from / 8 != 1 && to / 8 == 1 && to % 4 == 2;
+    let way = |from: usize, to: usize| match is_bad(from, to) {
+        true if (from + to) % 5 < 3 => 6.0,
+        true => 2.0,
+        false => 1.0,
+    };
+    let run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let at_fault = measured_again(run, (&[(3, 10), (18, 14), (1, 10), (22, 10)], 1.0, 1.0 / 3.0), &[]);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&at_fault), [format!("routes {} receive bandwidth", members.join(","))]);
+}
+
+#[test]
+fn a_host_is_slow_at_the_lengths_at_which_it_is_slow_alone() {
+    // Its messages meet others where they are long.
+    let slower = |from: usize, to: usize| if from == 5 || to == 5 { 1.5 } else { 1.0 };
+    let late = |_, from: usize, to: usize| if from == 5 || to == 5 { 0.5e-6 } else { 0.0 };
+    let judged_again = |alone_of_long: f64| {
+        let mut run = measured((32, Schedule::Disjoint), late, slower);
+        for (index, length) in LENGTHS.into_iter().enumerate() {
+            let times = run.matrix(Statistic::Median, index).unwrap();
+            let again = |(source, destination): (usize, usize)| {
+                let first = times[(source, destination)];
+                let alone = first * if length > 4096 { alone_of_long } else { 1.0 };
+                Retest { source, destination, first, second: first, alone }
+            };
+            run.write_retests(index, &[(5, 1), (9, 5), (5, 20), (17, 5)].map(again)).unwrap();
+        }
+        judged(&run)
+    };
+    for (alone, last, symptom) in [(1.0, 1 << 20, "bandwidth"), (1.0 / 1.5, 4096, "latency")] {
+        let diagnosis = judged_again(alone);
+        assert_eq!(found(&diagnosis), [format!("node n05 both {symptom}")]);
+        let [finding] = &diagnosis.findings[..] else { panic!("one finding") };
+        assert_eq!((finding.lengths, finding.retest), ((Bytes(0), Bytes(last)), Some(RetestVerdict::Confirmed)));
+    }
+}
+
+#[test]
+fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
+    let card = |host: usize| if host == 5 { 2.0 } else { 1.0 };
+    let run = measured((16, Schedule::Isolated), |_, _, _| 0.0, |from, to| f64::max(card(from), card(to)));
+    let passed = measured_again(run, (&[(5, 1), (9, 5)], 1.0, 0.5), &[]);
+    assert_eq!(found(&passed), ["node n05 both bandwidth"]);
+    assert_ne!(passed.findings[0].retest, Some(RetestVerdict::Contention));
+}

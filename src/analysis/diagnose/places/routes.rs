@@ -1,0 +1,191 @@
+//! Leaves of which some routes are slow: one of several cables, which destinations choose (static routes).
+//!
+//! In: a [`View`] of long messages, and leaves ([`Set`]). Out: [`Suspect`]s, one way each; those of one leaf are joined
+//! where suspects are taken. A whole way is found before ([`super::leaves`]).
+
+use super::{
+    Budget, Place, Suspect, View,
+    fit::centre,
+    leaves::{ALL, Set},
+    mixture::{Mixture, two_levels},
+    spread::Spread,
+};
+use crate::{
+    analysis::diagnose::{Direction, Kind},
+    stats::{median, median_of},
+};
+
+/// Leaves of which some routes are slow: outward, all their hosts toward some others; inward, some of their hosts from
+/// everywhere outside (static routes: the destination chooses the cable).
+pub fn slow(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+    if sets.len() < 2 || !view.is_long {
+        return Vec::new();
+    }
+    let mut found = outward(view, sets, budget);
+    found.extend(inward(view, sets, budget));
+    found
+}
+
+/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these,
+/// for of two slow cards the slower one counts, and says nothing of the way. And how many they are.
+fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>) -> (f64, usize) {
+    let fit = &view.fit;
+    let mut senders: Vec<usize> =
+        from.filter(|i| *i != destination && !fit.rest.at(*i, destination).is_nan()).collect();
+    senders.sort_by(|a, b| fit.send[*a].total_cmp(&fit.send[*b]));
+    senders.truncate(senders.len().div_ceil(2));
+    let mut cells: Vec<f64> = senders.iter().map(|i| fit.beyond_class(*i, destination) - fit.send[*i]).collect();
+    (centre(&mut cells, fit.noise), senders.len())
+}
+
+/// Leaves that are slow toward some of the others: destinations have two levels.
+fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+    struct Table<'a> {
+        set: &'a Set,
+        ends: Vec<usize>,
+        values: Vec<f64>,
+    }
+    let fit = &view.fit;
+    let hosts = fit.send.len();
+    let mut tables = Vec::new();
+    for set in sets.iter().filter(|set| set.members.len() > 1) {
+        let ends: Vec<usize> = (0..hosts).filter(|host| !set.is_in[*host]).collect();
+        let value = |&j: &usize| {
+            let own = toward(view, j, &mut set.members.iter().copied()).0;
+            own - toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i])).0
+        };
+        tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
+    }
+    // How far destinations are apart that take the same cable, in leaves of which nothing is wrong.
+    let rests = tables.iter().flat_map(|table| {
+        let mut known: Vec<f64> = table.values.iter().copied().filter(|value| !value.is_nan()).collect();
+        let level = median(&mut known);
+        table.values.iter().map(move |value| value - level)
+    });
+    let Some(spread) = Spread::of(rests) else { return Vec::new() };
+    let levels = |table: &Table| {
+        let deviation = spread.deviation.max(1.25 * fit.noise / (table.set.members.len() as f64).sqrt());
+        two_levels(&table.values, deviation)
+    };
+    // Where most ends are slow toward, other leaves are slow toward the rest.
+    let is_some = |(table, mixture): &(&Table, Mixture)| {
+        let slow = mixture.is_upper.iter().filter(|slow| **slow).count();
+        slow > 1 && (slow as f64) < ALL * table.ends.len() as f64
+    };
+    let all: Vec<(&Table, Mixture)> =
+        tables.iter().filter_map(|table| Some((table, levels(table)?))).filter(is_some).collect();
+    // Where messages meet, healthy leaves have two levels too, but not as far apart.
+    let nothing = std::iter::repeat_n(0.0, tables.len() - all.len());
+    let peers = Spread::of(all.iter().map(|(_, mixture)| mixture.effect).chain(nothing));
+    let suspect = |(table, mixture): &(&Table, Mixture)| {
+        let upper = table.ends.iter().zip(&mixture.is_upper).filter(|(_, slow)| **slow);
+        let slow: Vec<usize> = upper.map(|(end, _)| *end).collect();
+        let farther = peers.map_or(f64::NEG_INFINITY, |peers| peers.log(mixture.effect - peers.centre, 1.0));
+        let log = farther.max(-mixture.gain) + budget.price(2 * sets.len());
+        // Toward whole leaves only: that is the way to these, no matter of routes.
+        let is_whole = |set: &Set| {
+            let count = set.members.iter().filter(|member| slow.contains(member)).count();
+            count == 0 || count == set.members.len()
+        };
+        let is_found = mixture.effect >= budget.least.host && budget.allows(log) && !sets.iter().all(is_whole);
+        let place = || Place { toward: slow, ..Place::of(Kind::Routes, table.set.members.clone(), Direction::Send) };
+        is_found.then(|| Suspect::new(place(), mixture.effect, log, view))
+    };
+    all.iter().filter_map(suspect).collect()
+}
+
+/// Leaves some of whose hosts are reached slowly from outside, and not from inside as one with a slow card is.
+fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+    let fit = &view.fit;
+    let hosts = fit.send.len();
+    let (mut outside, mut more, mut errors) = (vec![f64::NAN; hosts], vec![f64::NAN; hosts], vec![f64::NAN; hosts]);
+    for Set { members, is_in } in sets {
+        for &j in members {
+            let (from_outside, far) = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]));
+            let (from_inside, near) = toward(view, j, &mut members.iter().copied());
+            (outside[j], more[j]) = (from_outside, from_outside - from_inside);
+            errors[j] = 1.25 * fit.noise * (1.0 / far as f64 + 1.0 / near as f64).sqrt();
+        }
+    }
+    let usual = median_of(outside.iter().copied().filter(|value| !value.is_nan()), &mut Vec::new());
+    let Some(peers) = Spread::of(more.iter().copied()) else { return Vec::new() };
+    let log_of = |host: usize| {
+        let peers = peers.at_least(errors[host]);
+        peers.log(more[host] - peers.centre, 1.0) + budget.price(2 * hosts)
+    };
+    let is_slow = |host: &usize| {
+        let effect = more[*host] - peers.centre;
+        // Hosts that are fast inside only show that others are slow there; and those that are slow from some other sets
+        // alone that the ways out of these are.
+        let is_slow_from = |set: &&Set| {
+            let from = toward(view, *host, &mut set.members.iter().copied()).0;
+            from.is_nan() || from - usual > effect / 2.0
+        };
+        let others = || sets.iter().filter(|set| !set.is_in[*host]);
+        effect >= budget.least.host
+            && budget.allows(log_of(*host))
+            && outside[*host] - usual > effect / 2.0
+            && others().filter(is_slow_from).count() as f64 > ALL * others().count() as f64
+    };
+    let suspect = |set: &Set| {
+        let slow: Vec<usize> = set.members.iter().copied().filter(is_slow).collect();
+        let effect = median(&mut slow.iter().map(|host| more[*host] - peers.centre).collect::<Vec<_>>());
+        // Where all of its hosts are, though some of them by too little to be found, it is no matter of routes.
+        let as_slow = set.members.iter().filter(|host| more[**host] - peers.centre > effect / 2.0).count();
+        if slow.is_empty() || as_slow as f64 >= ALL * set.members.len() as f64 {
+            return None;
+        }
+        let log = slow.iter().map(|host| log_of(*host)).fold(0.0, f64::min);
+        let place = Place { toward: slow, ..Place::of(Kind::Routes, set.members.clone(), Direction::Receive) };
+        Some(Suspect::new(place, effect, log, view))
+    };
+    sets.iter().filter_map(suspect).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::best, *};
+    use crate::analysis::{
+        diagnose::places::{Distances, Least},
+        drawn::square,
+    };
+
+    const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
+
+    /// Leaves of so many hosts each, without noise.
+    fn view(leaves: usize, members: usize, rest: impl Fn(usize, usize) -> f64) -> (View, Vec<Set>) {
+        let hosts = leaves * members;
+        let sets = (0..leaves).map(|leaf| Set::of((leaf * members..(leaf + 1) * members).collect(), hosts)).collect();
+        (View::of_square(square(hosts, rest), &Distances::flat(hosts), 0.0), sets)
+    }
+
+    #[test]
+    fn routes_are_found_where_nothing_else_differs_at_all() {
+        // As a simulator has it: every second host outside is reached over a cable that is slow.
+        let far = |i: usize, j: usize| if i < 8 && j >= 8 && j % 2 == 1 { 0.43 } else { 0.0 };
+        let (view, sets) = view(4, 8, far);
+        let found = best(slow(&view, &sets, BUDGET));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.place.direction, &found.place.hosts), (Direction::Send, &sets[0].members));
+        assert!(found.place.toward.iter().all(|host| *host >= 8 && host % 2 == 1), "{:?}", found.place.toward);
+    }
+
+    #[test]
+    fn routes_are_slow_both_ways_unless_one_is_twice_as_slow_as_the_other() {
+        let (view, sets) = view(3, 4, |_, _| 0.0);
+        let suspect = |direction: Direction, effect: f64| {
+            let toward = if direction == Direction::Send { vec![5] } else { vec![1] };
+            let place = Place { toward, ..Place::of(Kind::Routes, sets[0].members.clone(), direction) };
+            Suspect::new(place, effect, -20.0 * effect, &view)
+        };
+        for (out, into, direction, toward) in [
+            (1.0, 0.6, Direction::Both, vec![5, 1]),
+            (1.0, 0.4, Direction::Send, vec![5]),
+            (0.4, 1.0, Direction::Receive, vec![1]),
+        ] {
+            let found = best(vec![suspect(Direction::Send, out), suspect(Direction::Receive, into)]);
+            let [found] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((found.place.direction, &found.place.toward), (direction, &toward), "{out} {into}");
+        }
+    }
+}
