@@ -376,7 +376,10 @@ fn a_plan_for_a_finding_is_accepted_the_reasons_of_others_stay_and_the_breaker_h
     assert!(before.contains("n2 drained disk"), "{before}");
     // Of four hosts one is more than 5 %: n0 is not drained, and n1, which has no finding any more, does not come back.
     let (refused, after) = plan("5%", &["n0"]);
-    assert!(refused.contains("# Nothing is drained: 1 of 4 hosts would be, more than --at-most 5% allows"), "{refused}");
+    assert!(
+        refused.contains("# Nothing is drained: 1 of 4 hosts would be, more than --at-most 5% allows"),
+        "{refused}"
+    );
     let is_done = |line: &str| line.starts_with("drain ") || line.starts_with("resume ");
     assert!(!refused.lines().any(is_done) && plan_before.lines().any(is_done), "it does nothing: {refused}");
     assert_eq!(after, before);
