@@ -149,9 +149,10 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let nearest = (0..leaves).map(|own| others(own).fold(f64::INFINITY, f64::min));
     let (inside, between) = (level[0], median(&mut nearest.collect::<Vec<_>>()));
     let noise = scatter_about_zero(&mut of_way[0].iter().map(|time| time - inside).collect::<Vec<_>>());
-    // So much nearer than pairs of two leaves that any of all n pairs is by chance with a probability of 1 / n at most.
+    // Nearer than any of all n pairs of two leaves is by chance, and no farther than any inside, with a probability of 1 / n
+    // at most: switches of two groups may be next to each other.
     let chance = 2.0 * (pairs.known.len() as f64).ln().sqrt() * noise;
-    let most = (between - chance).min((inside + between) / 2.0);
+    let most = (between - chance).min(inside + chance).min((inside + between) / 2.0);
     let size = |own: usize| leaf.iter().filter(|label| **label == own).count();
     let mut joined: Vec<usize> = (0..leaves).collect();
     for (low, high) in (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))) {
