@@ -116,6 +116,7 @@ fn again(
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
             let known = usual_alone[places.distances.class(from, to)];
+            // What is usual among others is no less than alone.
             let usual_alone = if is_isolated || known.is_nan() { usual } else { known };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
             Again { length, on, second: second - usual, alone: alone - usual_alone }

@@ -5,14 +5,14 @@
 
 use super::{
     Budget, Place, Suspect, View,
-    fit::centre,
+    fit::{USUAL, centre},
     leaves::{ALL, Set},
     mixture::{Mixture, two_levels},
     spread::Spread,
 };
 use crate::{
     analysis::diagnose::{Direction, Kind},
-    stats::{median, median_of},
+    stats::{median, median_of, quantile},
 };
 
 /// Leaves of which some routes are slow: outward, all their hosts toward some others; inward, some of their hosts from
@@ -26,16 +26,15 @@ pub fn slow(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     found
 }
 
-/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these,
-/// for of two slow cards the slower one counts, and says nothing of the way. And how many they are.
-fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>) -> (f64, usize) {
+/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of
+/// these, for of two slow cards the slower one counts, and says nothing of the way.
+fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>) -> Vec<f64> {
     let fit = &view.fit;
     let mut senders: Vec<usize> =
         from.filter(|i| *i != destination && !fit.rest.at(*i, destination).is_nan()).collect();
     senders.sort_by(|a, b| fit.send[*a].total_cmp(&fit.send[*b]));
     senders.truncate(senders.len().div_ceil(2));
-    let mut cells: Vec<f64> = senders.iter().map(|i| fit.beyond_class(*i, destination) - fit.send[*i]).collect();
-    (centre(&mut cells, fit.noise), senders.len())
+    senders.iter().map(|i| fit.beyond_class(*i, destination) - fit.send[*i]).collect()
 }
 
 /// Leaves that are slow toward some of the others: destinations have two levels.
@@ -51,8 +50,9 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     for set in sets.iter().filter(|set| set.members.len() > 1) {
         let ends: Vec<usize> = (0..hosts).filter(|host| !set.is_in[*host]).collect();
         let value = |&j: &usize| {
-            let own = toward(view, j, &mut set.members.iter().copied()).0;
-            own - toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i])).0
+            // Among others some meet others on their way: what the way itself takes is seen by the fastest.
+            let own = quantile(&mut toward(view, j, &mut set.members.iter().copied()), USUAL);
+            own - centre(&mut toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i])), fit.noise)
         };
         tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
@@ -64,7 +64,7 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     });
     let Some(spread) = Spread::of(rests) else { return Vec::new() };
     let levels = |table: &Table| {
-        let deviation = spread.deviation.max(1.25 * fit.noise / (table.set.members.len() as f64).sqrt());
+        let deviation = spread.deviation.max(1.36 * fit.noise / (table.set.members.len() as f64).sqrt());
         two_levels(&table.values, deviation)
     };
     // Where most ends are slow toward, other leaves are slow toward the rest.
@@ -101,10 +101,11 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let (mut outside, mut more, mut errors) = (vec![f64::NAN; hosts], vec![f64::NAN; hosts], vec![f64::NAN; hosts]);
     for Set { members, is_in } in sets {
         for &j in members {
-            let (from_outside, far) = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]));
-            let (from_inside, near) = toward(view, j, &mut members.iter().copied());
-            (outside[j], more[j]) = (from_outside, from_outside - from_inside);
-            errors[j] = 1.25 * fit.noise * (1.0 / far as f64 + 1.0 / near as f64).sqrt();
+            let mut far = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]));
+            let mut near = toward(view, j, &mut members.iter().copied());
+            errors[j] = 1.25 * fit.noise * (1.0 / far.len() as f64 + 1.0 / near.len() as f64).sqrt();
+            outside[j] = centre(&mut far, fit.noise);
+            more[j] = outside[j] - centre(&mut near, fit.noise);
         }
     }
     let usual = median_of(outside.iter().copied().filter(|value| !value.is_nan()), &mut Vec::new());
@@ -118,7 +119,7 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         // Hosts that are fast inside only show that others are slow there; and those that are slow from some other sets
         // alone that the ways out of these are.
         let is_slow_from = |set: &&Set| {
-            let from = toward(view, *host, &mut set.members.iter().copied()).0;
+            let from = centre(&mut toward(view, *host, &mut set.members.iter().copied()), fit.noise);
             from.is_nan() || from - usual > effect / 2.0
         };
         let others = || sets.iter().filter(|set| !set.is_in[*host]);
