@@ -194,6 +194,10 @@ impl Distances {
             apart.set(a, b, middle);
             apart.set(b, a, middle);
         }
+        let beyond = what_leaves_add(&apart);
+        apart.rows_mut().enumerate().for_each(|(a, row)| {
+            row.iter_mut().zip(&beyond).for_each(|(time, other)| *time -= (beyond[a] + other) as f32);
+        });
         let pod = split(&apart, Some(median(&mut errors).max(LEAST_STEP / 2.0)));
         let size = |own: usize| pod.iter().filter(|other| **other == own).count();
         let pods = pod.iter().max().map_or(0, |last| last + 1);
@@ -288,6 +292,27 @@ impl Distances {
     }
 }
 
+/// What the way out of a leaf adds to its times to all other leaves, if it is slow, `[leaf]`. `apart`: times between
+/// leaves. That of most leaves is nothing, and a fault adds.
+fn what_leaves_add(apart: &Square) -> Vec<f64> {
+    let leaves = apart.side();
+    let usual = |of: usize, but: usize| {
+        median(
+            &mut (0..leaves)
+                .filter(|leaf| ![of, but].contains(leaf))
+                .map(|leaf| apart.at(of, leaf))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let of_leaf = |leaf: usize| {
+        let others = (0..leaves).filter(|other| *other != leaf);
+        median(&mut others.map(|other| apart.at(leaf, other) - usual(other, leaf)).collect::<Vec<_>>())
+    };
+    let own: Vec<f64> = (0..leaves).map(of_leaf).collect();
+    let most = median(&mut own.clone());
+    own.iter().map(|own| (own - most).max(0.0)).collect()
+}
+
 /// Standard deviation of the mean of both directions of a pair, from what these differ in besides what hosts send slower
 /// than they receive.
 fn noise_of_pairs(values: &Square) -> f64 {
@@ -296,4 +321,32 @@ fn noise_of_pairs(values: &Square) -> f64 {
     let side: Vec<f64> = (0..hosts).map(|i| median(&mut (0..hosts).map(|j| half(i, j)).collect::<Vec<_>>())).collect();
     let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
     scatter_about_zero(&mut pairs.map(|(i, j)| half(i, j) - side[i] + side[j]).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::drawn::{generator, is_same_partition, normal, square};
+
+    #[test]
+    fn a_leaf_whose_way_out_is_late_stays_in_its_pod() {
+        // By more than pods are apart: it is farther from those of its pod than these are from others.
+        for late in [0.0, 0.31] {
+            let mut rng = generator(9);
+            let leaf: Vec<usize> = (0..54).map(|host| host / 6).collect();
+            let way = |a: usize, b: usize| match () {
+                () if a == b => 0.85,
+                () if a / 3 == b / 3 => 1.08,
+                () => 1.33,
+            };
+            let of_leaf = |a: usize, b: usize| if (a == 6) != (b == 6) { late } else { 0.0 };
+            let times = square(54, |i, j| {
+                let (a, b) = (leaf[i], leaf[j]);
+                way(a, b) + of_leaf(a, b) + 0.01 * normal(&mut rng)
+            });
+            let mut distances = Distances::of(leaf.clone(), Shape::Tree);
+            distances.find_pods(&times);
+            assert!(is_same_partition(&distances.pod, &[0, 0, 0, 1, 1, 1, 2, 2, 2]), "{late}: {:?}", distances.pod);
+        }
+    }
 }
