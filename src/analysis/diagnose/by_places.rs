@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     analysis::groups,
-    plan::Mode,
+    plan::{Mode, Schedule},
     record::{BoxError, Run},
     stats::median,
     units::{Hosts, hostlist},
@@ -77,6 +77,8 @@ pub(super) fn judge_run(
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = judge(&folded);
     }
+    let loaded =
+        if schedule == Schedule::Disjoint { places::loaded(&folded, &verdict, &rounds, asked) } else { Vec::new() };
     let times = if is_contrasted { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
     diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
@@ -99,6 +101,17 @@ pub(super) fn judge_run(
                 Fate::Gone => {}
             }
         }
+        // Single pairs that were slow then are explained by it.
+        let own = std::mem::replace(&mut verdict.suspects, loaded);
+        let loaded = tested(run, &is_left_out, &times, &verdict, Vec::new())?;
+        verdict.suspects = own;
+        let crosses = |link: &Finding, way: &Finding| {
+            link.kind == Kind::Link && link.hosts.iter().filter(|host| way.hosts.contains(host)).count() == 1
+        };
+        met.retain(|found| !loaded.iter().any(|way| crosses(found, way)));
+        // Pairs that were measured again are not those that were slow under load: what they take alone counts.
+        let of_load = loaded.into_iter().filter(|way| way.retest != Some(RetestVerdict::Confirmed));
+        met.extend(of_load.map(|way| Finding { retest: way.retest.map(|_| RetestVerdict::Contention), ..way }));
         join_links(&times.names, &verdict.distances.leaf, &mut met);
         let is_load = |finding: &mut Finding| finding.retest == Some(RetestVerdict::Contention);
         diagnosis.remarks.extend(met.extract_if(.., is_load).map(Remark::Load));

@@ -104,12 +104,12 @@ impl Sequence {
 }
 
 /// A length, and what every pair takes there beyond its class, its row's host included and its column's not.
-struct AtLength<'a> {
+pub(super) struct AtLength<'a> {
     beyond: Square,
     /// What hosts add, `[host]`.
     own: Vec<f64>,
     rounds: &'a Rounds<'a>,
-    noise: f64,
+    pub(super) noise: f64,
     least: f64,
 }
 
@@ -127,6 +127,11 @@ impl<'a> AtLength<'a> {
         Self { beyond: square, own, rounds, noise: fit.noise, least }
     }
 
+    /// What a pair takes beyond its class and its hosts.
+    pub(super) fn beyond_hosts(&self, i: usize, j: usize) -> f64 {
+        self.beyond.at(i, j) - self.own[i]
+    }
+
     fn sequence(&self, host: usize) -> Sequence {
         let known = (0..self.beyond.side()).filter(|other| !self.beyond.at(host, *other).is_nan());
         let mut met: Vec<(usize, usize)> =
@@ -138,7 +143,7 @@ impl<'a> AtLength<'a> {
     }
 
     /// The pairs of hosts, in the rounds in which they are measured.
-    fn by_rounds(&self) -> Vec<Pairs> {
+    pub(super) fn by_rounds(&self) -> Vec<Pairs> {
         let hosts = self.own.len();
         let mut rounds = vec![Vec::new(); hosts];
         for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
@@ -153,9 +158,8 @@ impl<'a> AtLength<'a> {
     /// The two levels of rounds, each the median over its pairs, where they are apart by enough. What is so for half of
     /// the time is usual.
     fn levels_of_fabric(&self, rounds: &[Pairs]) -> Option<Mixture> {
-        let of_pairs = |pairs: &Pairs| {
-            median(&mut pairs.iter().map(|(i, j)| self.beyond.at(*i, *j) - self.own[*i]).collect::<Vec<_>>())
-        };
+        let of_pairs =
+            |pairs: &Pairs| median(&mut pairs.iter().map(|(i, j)| self.beyond_hosts(*i, *j)).collect::<Vec<_>>());
         let values: Vec<f64> = rounds.iter().map(of_pairs).collect();
         let pairs = rounds.iter().map(Vec::len).min()?;
         // Of both ways; a median errs by 1.25 standard deviations over the root of the number.
@@ -209,7 +213,12 @@ fn log_of(levels: &[Option<Mixture>]) -> f64 {
 }
 
 /// The lengths of a run in whose rounds every host meets others one after another; none where it does not.
-fn lengths<'a>(folded: &Folded, verdict: &Verdict, rounds: &'a [Rounds<'a>], asked: Asked) -> Vec<AtLength<'a>> {
+pub(super) fn lengths<'a>(
+    folded: &Folded,
+    verdict: &Verdict,
+    rounds: &'a [Rounds<'a>],
+    asked: Asked,
+) -> Vec<AtLength<'a>> {
     if rounds.iter().all(|rounds| rounds.meeting(0, 1).is_none()) {
         return Vec::new();
     }

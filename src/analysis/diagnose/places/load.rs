@@ -1,0 +1,138 @@
+//! Leaves that are slow as soon as several of their messages are on the way: fewer cables are left than there should be.
+//!
+//! In: times by hosts, what is usual, and in which round every pair was measured. Out: [`Suspect`]s. All pairs of a round
+//! that leave a leaf share its cables: a healthy one is not slow in more rounds than others that have as many hosts or
+//! more. Pairs that cross places which were found otherwise take no part.
+//!
+//! What it cannot see: single cables of a leaf ([`super::routes`]); which of two leaves it is, for all pairs cross both.
+
+use rayon::prelude::*;
+
+use super::{
+    Asked, Place, Suspect, Verdict,
+    bursts::{AtLength, lengths},
+    error, leaves,
+};
+use crate::{
+    analysis::diagnose::{Agreement, Direction, Kind, folded::Folded},
+    plan::Rounds,
+    stats::median,
+};
+
+/// The pairs of a round that cross the way out of a leaf.
+struct Crossing {
+    leaf: usize,
+    /// How many they are.
+    count: usize,
+    /// Those that cross no place which was found: the other leaf, and what they take beyond what is usual.
+    beyond: Vec<(usize, f64)>,
+}
+
+impl Crossing {
+    /// What half of them take, without those that cross another leaf; NaN where no others are known.
+    fn level(&self, but: Option<usize>) -> f64 {
+        median(&mut self.beyond.iter().filter(|(other, _)| Some(*other) != but).map(|own| own.1).collect::<Vec<_>>())
+    }
+}
+
+/// The rounds of one length.
+struct OfLength {
+    crossings: Vec<Crossing>,
+    /// What is slow.
+    least: f64,
+}
+
+impl OfLength {
+    fn of(at: &AtLength<'_>, leaf: &[usize], is_found: &[bool], least: f64) -> Self {
+        let hosts = leaf.len();
+        let leaves = leaf.iter().max().map_or(0, |last| last + 1);
+        let mut crossings = Vec::new();
+        for pairs in at.by_rounds() {
+            let of_leaf = |leaf| Crossing { leaf, count: 0, beyond: Vec::new() };
+            let mut round: Vec<Crossing> = (0..leaves).map(of_leaf).collect();
+            for (i, j) in pairs.into_iter().filter(|(i, j)| leaf[*i] != leaf[*j]) {
+                for (own, other) in [(leaf[i], leaf[j]), (leaf[j], leaf[i])] {
+                    round[own].count += 1;
+                    if !is_found[i * hosts + j] && !is_found[j * hosts + i] {
+                        round[own].beyond.push((other, at.beyond_hosts(i, j)));
+                    }
+                }
+            }
+            crossings.extend(round.into_iter().filter(|own| !own.beyond.is_empty()));
+        }
+        // The slowest of n pairs that are usual is sqrt(2 ln n) deviations off, of both ways.
+        let pairs = (hosts * hosts) as f64 / 2.0;
+        Self { crossings, least: least.max(pairs.ln().sqrt() * at.noise) }
+    }
+
+    /// Rounds in which a leaf is slow, and in how many it would be if it were like the others that `is_peer`.
+    fn of_leaf(&self, leaf: usize, is_peer: impl Fn(usize) -> bool) -> (f64, f64) {
+        let is_slow = |level: f64| f64::from(u8::from(level > self.least));
+        let sum = |levels: &mut dyn Iterator<Item = f64>| {
+            levels.filter(|level| !level.is_nan()).fold((0.0, 0.0), |sum, level| (sum.0 + 1.0, sum.1 + is_slow(level)))
+        };
+        let of_others = self.crossings.iter().filter(|own| own.leaf != leaf && is_peer(own.leaf));
+        let (all, slow) = sum(&mut of_others.map(|own| own.level(Some(leaf))));
+        let (rounds, slow_rounds) =
+            sum(&mut self.crossings.iter().filter(|own| own.leaf == leaf).map(|own| own.level(None)));
+        // Every pair is of two leaves. Half a round more: a rate that was never seen is not known to be zero (Jeffreys).
+        (slow_rounds, rounds * (slow / 2.0 + 0.5) / (all / 2.0 + 1.0))
+    }
+}
+
+/// Bound on the logarithm of the probability of so many events or more where so many are expected (Chernoff 1952).
+fn log_of_more(events: f64, expected: f64) -> f64 {
+    if events <= expected { 0.0 } else { events - expected - events * (events / expected).ln() }
+}
+
+/// The leaves that are slow under load. `rounds`: `[length]`, in which hosts meet.
+pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Vec<Suspect> {
+    let [_, sets] = leaves::sets(&verdict.distances);
+    if sets.len() < 3 || asked.mode.is_collective() {
+        return Vec::new();
+    }
+    let hosts = folded.hosts();
+    let mut is_found = vec![false; hosts * hosts];
+    for suspect in &verdict.suspects {
+        is_found.iter_mut().zip(suspect.place.crossing(hosts)).for_each(|(is_any, is_own)| *is_any |= is_own);
+    }
+    let leaf = &verdict.distances.leaf;
+    let of_length = |at: &AtLength<'_>| OfLength::of(at, leaf, &is_found, asked.least.way);
+    let lengths: Vec<OfLength> = lengths(folded, verdict, rounds, asked).par_iter().map(of_length).collect();
+    let sizes: Vec<usize> = (0..verdict.distances.leaves()).map(|own| verdict.distances.members(own).len()).collect();
+    let suspect = |number: usize| {
+        // A leaf of fewer hosts shares its cables among fewer pairs.
+        let is_peer = |other: usize| sizes[other] >= sizes[number];
+        let of_lengths: Vec<_> = lengths.iter().map(|length| length.of_leaf(number, is_peer)).collect();
+        // What is short of bandwidth is short of it from a length on.
+        let from = |first: usize| {
+            let (slow, expected) =
+                of_lengths[first..].iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+            log_of_more(slow, expected)
+        };
+        let log = (0..lengths.len()).map(from).fold(0.0, f64::min) + ((sets.len() * lengths.len()) as f64).ln();
+        if log >= error(&verdict.distances, asked) {
+            return None;
+        }
+        // In slow rounds, at every length; and the pairs that are as slow there.
+        let of_length = |length: &OfLength| {
+            let own = || length.crossings.iter().filter(|own| own.leaf == number);
+            let slow = || own().filter(|own| own.level(None) > length.least);
+            let pairs = own().map(|own| own.count).sum::<usize>();
+            let level = median(&mut slow().map(|own| own.level(None)).collect::<Vec<_>>());
+            let level = if level.is_nan() { 0.0 } else { level };
+            (level, Agreement { slow: slow().map(|own| own.count).sum(), of: pairs })
+        };
+        let (effects, cells): (Vec<f64>, Vec<Agreement>) = lengths.iter().map(of_length).unzip();
+        let most = effects.iter().copied().fold(0.0, f64::max);
+        let is_slow = |length: &usize| effects[*length] >= most / 2.0;
+        let range = ((0..effects.len()).find(is_slow)?, (0..effects.len()).rfind(is_slow)?);
+        let cells = cells[range.0..=range.1]
+            .iter()
+            .fold(Agreement::default(), |sum, own| Agreement { slow: sum.slow + own.slow, of: sum.of + own.of });
+        let place = Place::of(Kind::Group, verdict.distances.members(number), Direction::Both);
+        let effect = median(&mut effects[range.0..=range.1].to_vec());
+        Some(Suspect { place, effect, log, range, effects, cells, excesses: Vec::new() })
+    };
+    (0..sizes.len()).into_par_iter().filter_map(suspect).collect()
+}
