@@ -316,16 +316,17 @@ fn is_slow_near(view: &View, distances: &Distances, place: &Place, effect: f64) 
     level.is_nan() || level + error >= effect / 2.0
 }
 
-/// Logarithm of the likelihood ratio of a host's share of pairs that are slow by so much, against that of all other
-/// pairs.
-/// `own`: of its pairs; `seen`: of the same pairs, seen from their other ends; `all`: of all hosts' pairs, ascending.
-fn more_than_elsewhere(own: &[f64], seen: &[f64], all: &[f64], least: f64) -> f64 {
+/// Logarithm of the likelihood ratio of a place's share of pairs that are slow by so much, against that of all other
+/// pairs. `own`: of its pairs; `seen`: of the same pairs, where they are seen from their other ends too; `all`: of all pairs,
+/// ascending.
+pub fn more_than_elsewhere(own: &[f64], seen: &[f64], all: &[f64], least: f64) -> f64 {
     let beyond = |values: &[f64]| values.iter().filter(|value| **value > least).count() as f64;
-    let slow = beyond(own);
-    let known = own.iter().filter(|value| !value.is_nan()).count() as f64;
+    let count = |values: &[f64]| values.iter().filter(|value| !value.is_nan()).count() as f64;
+    let (slow, known) = (beyond(own), count(own));
     let slow_of_others = (all.len() - all.partition_point(|value| *value <= least)) as f64 - slow - beyond(seen);
     // Half a pair more: a rate that was never seen is not known to be zero (Jeffreys).
-    let (share, usual) = (slow / known.max(1.0), (slow_of_others + 0.5) / (all.len() as f64 - 2.0 * known + 1.0));
+    let others = all.len() as f64 - known - count(seen);
+    let (share, usual) = (slow / known.max(1.0), (slow_of_others + 0.5) / (others + 1.0));
     if slow == 0.0 || share <= usual {
         return 0.0;
     }

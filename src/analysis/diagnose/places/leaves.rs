@@ -9,7 +9,7 @@ use super::{
     Budget, Place, Suspect, View,
     distance::Distances,
     fit::{USUAL, centre},
-    hosts::way,
+    hosts::{more_than_elsewhere, way},
     spread::{Spread, tail},
 };
 use crate::{
@@ -226,6 +226,8 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
         /// that add nothing: among many that are measured at the same time, pairs that meet no others show what the way
         /// itself takes.
         levels: [f64; 2],
+        /// What even the fastest pairs take besides what hosts add.
+        fastest: f64,
     }
     let all = (0..sets.len()).flat_map(|a| (0..sets.len()).map(move |b| (a, b)));
     let all = all.filter(|(a, b)| a != b && is_own(sets[*a].members[0], sets[*b].members[0]));
@@ -234,27 +236,40 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
         let mut rests: Vec<f64> = pairs().map(|(i, j)| fit.rest.at(i, j)).collect();
         let mut whole: Vec<f64> = pairs().map(|(i, j)| fit.beyond_class(i, j)).collect();
         let levels = [centre(&mut rests, fit.noise), quantile(&mut whole, USUAL / 2.0)];
-        Between { ends, rests, levels }
+        let fastest = quantile(&mut rests, USUAL);
+        Between { ends, rests, levels, fastest }
     };
     let ways: Vec<Between> = all.map(between).collect();
     let peers = [0, 1].map(|level| Spread::of(ways.iter().map(|way| way.levels[level])));
     let [Some(of_half), Some(of_eighth)] = peers else { return Vec::new() };
     // Of a normal distribution medians err by 1.25 standard deviations over the root of their number, eighths by 1.61.
     let peers = [(of_half, 1.25), (of_eighth, 1.61)];
+    let mut rests: Vec<f64> = ways.iter().flat_map(|way| way.rests.iter().copied()).collect();
+    rests.sort_by(f64::total_cmp);
+    let usual = median(&mut ways.iter().map(|way| way.fastest).collect::<Vec<_>>());
+    // Pairs of a round may meet on their way: they count as many times as they are in rounds of their own.
+    let rounds = (fit.send.len() - 1) as f64;
+    let distinct = |pairs: f64| rounds * (1.0 - (-pairs / rounds).exp());
     let one_way = |way: &Between| {
         let count = way.rests.len().max(1) as f64;
+        let price = budget.price(6 * ways.len());
+        // Ways between pods are looked at, and those between leaves; each by both levels, and by how many of its pairs are
+        // slow.
         let judged = peers.iter().zip(way.levels).map(|((peers, error), level)| {
-            let peers = peers.at_least(error * fit.noise / count.sqrt());
             let effect = level - peers.centre;
-            // Ways between pods are looked at, and those between leaves; each by both levels.
-            let log = peers.tail(effect).max(f64::MIN_POSITIVE).ln() + budget.price(4 * ways.len());
-            (effect, log)
+            (effect, peers.at_least(error * fit.noise / count.sqrt()).tail(effect).max(f64::MIN_POSITIVE).ln() + price)
         });
-        let (effect, log) = judged.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let by_level = judged.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let half = (way.fastest + usual) / 2.0;
+        let more = more_than_elsewhere(&way.rests, &[], &rests, half) * distinct(count) / count;
         let least = of_half.centre + (budget.least.way / 2.0).max(fit.noise);
         let slow = way.rests.iter().filter(|rest| **rest > least).count() as f64;
-        (effect >= budget.least.way && budget.allows(log) && slow > ALL * count)
-            .then_some((way.ends.0, way.ends.1, effect, log))
+        // Where pairs meet others, levels of ways are far from normal: more of its pairs are slow at least than those of any
+        // of so many ways would be by chance in one of twenty runs (Fisher 1925).
+        let is_level = slow > ALL * count && more > (20.0 * ways.len() as f64).ln();
+        let by_count = (way.fastest - usual, price - more);
+        let (effect, log) = if budget.allows(by_count.1) || !is_level { by_count } else { by_level };
+        (effect >= budget.least.way && budget.allows(log)).then_some((way.ends.0, way.ends.1, effect, log))
     };
     let slow: Vec<(usize, usize, f64, f64)> = ways.iter().filter_map(one_way).collect();
     let is_slow = |a: usize, b: usize| slow.iter().any(|way| (way.0, way.1) == (a, b));
