@@ -11,7 +11,7 @@ use super::{
     fit::{Fit, USUAL},
     leaves::ALL,
     steps, torus,
-    tree::{Pairs, apart, leaves_of_many, rejoined, split},
+    tree::{Pairs, apart, by_switches, leaves_of_many, rejoined, split},
     view::medians,
 };
 use crate::{
@@ -26,6 +26,9 @@ pub const LEAST_STEP: f64 = 0.02;
 
 /// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
 const LEAST_KIND: f64 = 0.25;
+
+/// Hosts of a switch that the search for a dragonfly begins with; it puts hosts and switches right afterwards.
+const SWITCHES: [usize; 6] = [2, 3, 4, 6, 8, 16];
 
 /// Hosts of which a torus is looked for.
 const LEAST_OF_TORI: usize = 12;
@@ -164,7 +167,10 @@ impl Distances {
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
         let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
         let noise = noise_of_pairs(values);
-        if let Some(found) = steps::explain(&pairs, &tree.leaf, noise, of_tree) {
+        // Groups of a dragonfly may seem to be leaves; a switch of it has two hosts or more.
+        let switches = SWITCHES.iter().filter(|size| hosts >= 4 * **size).map(|size| by_switches(values, *size));
+        let starts = std::iter::once(tree.leaf.clone()).chain(switches);
+        if let Some(found) = steps::explain(&pairs, starts, noise, of_tree) {
             return Self { pod: found.group, ..Self::of(found.leaf, Shape::Dragonfly(found.between)) };
         }
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {

@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::{fit::EFFICIENCY, tree::Pairs};
+use super::{fit::EFFICIENCY, torus::least_misfit, tree::Pairs};
 use crate::{
     analysis::{groups::by_size, model::line::Sums},
     stats::{median, scatter_about_zero},
@@ -123,22 +123,18 @@ pub struct Explained {
 }
 
 /// Leaves, their groups and the steps between them, where these describe the times better than `most` ([`Pairs::cost`],
-/// with labels), and leave no more than single pairs differ by. `noise`: standard deviation of a pair.
-pub fn explain(pairs: &Pairs, leaf: &[usize], noise: f64, most: f64) -> Option<Explained> {
+/// with labels), and leave no more than single pairs differ by. `starts`: leaves from which the search begins. `noise`:
+/// standard deviation of a pair.
+pub fn explain(pairs: &Pairs, starts: impl Iterator<Item = Vec<usize>>, noise: f64, most: f64) -> Option<Explained> {
     let hosts = pairs.hosts;
-    let mut found = Steps::of(pairs, leaf.to_vec())?;
+    if pairs.known.len() <= hosts || pairs.cost_of(least_misfit(pairs, noise)) >= most {
+        return None;
+    }
+    let found = starts.filter_map(|leaf| settled(pairs, leaf));
+    let (cost, found) = found.min_by(|a, b| a.0.total_cmp(&b.0))?;
     // Of a tree without pods all leaves are as far apart.
     if found.between.iter().all(|steps| *steps <= 1) {
         return None;
-    }
-    let mut cost = found.cost(pairs);
-    loop {
-        let next = Steps::of(pairs, found.settled(pairs))?;
-        let of_next = next.cost(pairs);
-        if of_next >= cost {
-            break;
-        }
-        (found, cost) = (next, of_next);
     }
     let rest =
         |(i, j, time): &(usize, usize, f64)| time - found.level(found.between(*i, *j)) - found.own[*i] - found.own[*j];
@@ -152,6 +148,20 @@ pub fn explain(pairs: &Pairs, leaf: &[usize], noise: f64, most: f64) -> Option<E
     Some(Explained { leaf: found.leaf, group, between })
 }
 
+/// What a search comes to that begins with these leaves, and its cost.
+fn settled(pairs: &Pairs, leaf: Vec<usize>) -> Option<(f64, Steps)> {
+    let mut found = Steps::of(pairs, leaf)?;
+    let mut cost = found.cost(pairs);
+    loop {
+        let next = Steps::of(pairs, found.settled(pairs))?;
+        let of_next = next.cost(pairs);
+        if of_next >= cost {
+            return Some((cost, found));
+        }
+        (found, cost) = (next, of_next);
+    }
+}
+
 /// How many partial groupings are looked at, which decides how long a search may take: the leaf with the least choice comes
 /// first, so that right steps need about as many as there are groups; of 256 leaves with steps by chance, so many take a
 /// second.
@@ -163,14 +173,15 @@ struct Groups<'a> {
     steps: &'a Steps,
     group: Vec<Option<usize>>,
     looked_at: usize,
-    /// Whether several groupings explain all steps.
+    /// Whether several groupings explain as many steps as the best one.
     are_several: bool,
     /// How many steps the best grouping does not explain, and the grouping.
     best: Option<(usize, Vec<usize>)>,
 }
 
 impl<'a> Groups<'a> {
-    /// The group of every leaf, and the steps between leaves by these; `None` where leaves are in no groups.
+    /// The group of every leaf, and the steps between leaves by these; `None` where leaves are in no groups, every leaf by
+    /// itself where they may be in several.
     fn of(steps: &'a Steps) -> Option<(Vec<usize>, Vec<u8>)> {
         let leaves = steps.leaves;
         let mut search = Self { steps, group: vec![None; leaves], looked_at: 0, are_several: false, best: None };
@@ -181,12 +192,16 @@ impl<'a> Groups<'a> {
         let gates: Vec<Gate> = pairs(groups).map(|(one, other)| search.gate(one, other)).collect();
         let usual = gates.iter().filter(|gate| gate.more == 0).count();
         let is_alone = |own: &usize| group.iter().filter(|other| *other == own).count() == 1;
-        // Pods of a tree have no gates, for most of them are not one step apart at any two leaves. And steps may say the same
-        // of several groupings: of five groups of two leaves, which form Petersen's graph.
-        let are_found = !search.are_several && groups > 2 && 2 * usual > gates.len() && !group.iter().any(is_alone);
+        // Pods of a tree have no gates, for most of them are not one step apart at any two leaves.
+        let are_found = groups > 2 && 2 * usual > gates.len() && !group.iter().any(is_alone);
         // What is understood is half a step off in one of twenty cases at most: two standard deviations.
         if !are_found || 20 * unexplained > pairs(leaves).count() {
             return None;
+        }
+        // Steps may say the same of several groupings: of five groups of two leaves, which form Petersen's graph. Which leaves
+        // are a group is not known then.
+        if search.are_several {
+            return Some(((0..leaves).collect(), steps.between.clone()));
         }
         let mut between = steps.between.clone();
         for (a, b) in (0..leaves).flat_map(|a| (0..leaves).map(move |b| (a, b))).filter(|(a, b)| group[*a] != group[*b])
@@ -211,7 +226,8 @@ impl<'a> Groups<'a> {
 
     fn add(&mut self, group: usize) {
         self.looked_at += 1;
-        if self.looked_at > MOST_LOOKED_AT || self.are_several {
+        let is_all_explained = self.best.as_ref().is_some_and(|best| best.0 == 0);
+        if self.looked_at > MOST_LOOKED_AT || is_all_explained && self.are_several {
             return;
         }
         // The leaf that leaves the least choice.
@@ -219,7 +235,7 @@ impl<'a> Groups<'a> {
         let Some(first) = self.open().min_by_key(near) else {
             let unexplained = self.unexplained(group);
             let least = self.best.as_ref().map_or(usize::MAX, |best| best.0);
-            self.are_several = unexplained == least && unexplained == 0;
+            self.are_several = unexplained == least || unexplained > least && self.are_several;
             if unexplained < least {
                 self.best = Some((unexplained, self.group.iter().map(|own| own.unwrap_or(0)).collect()));
             }
@@ -321,7 +337,11 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::drawn::{generator, is_same_partition, normal, symmetric};
+    use crate::analysis::{
+        diagnose::places::tree::by_switches,
+        drawn::{generator, is_same_partition, normal, symmetric},
+        square::Square,
+    };
 
     /// Hosts of a router.
     const PORTS: usize = 3;
@@ -355,12 +375,16 @@ mod tests {
 
         /// What pairs take: every step a tenth of a microsecond; and what else some take.
         fn times(&self, more: impl Fn(usize, usize) -> f64) -> Pairs {
+            Pairs::of(&self.square(more))
+        }
+
+        fn square(&self, more: impl Fn(usize, usize) -> f64) -> Square {
             let mut rng = generator(3);
             let own: Vec<f64> = self.router.iter().map(|_| 0.01 * normal(&mut rng)).collect();
-            Pairs::of(&symmetric(self.router.len(), |i, j| {
+            symmetric(self.router.len(), |i, j| {
                 let (a, b) = (self.router[i], self.router[j]);
                 1.0 + own[i] + own[j] + 0.1 * f64::from(self.steps(a, b)) + more(a, b) + 0.005 * normal(&mut rng)
-            }))
+            })
         }
 
         fn assert_steps(&self, found: &Explained) {
@@ -373,7 +397,7 @@ mod tests {
 
         fn explain(&self, times: &Pairs, leaf: &[usize]) -> Option<Explained> {
             let (of_one_leaf, _, _) = times.cost(|_, _| 0, 1);
-            explain(times, leaf, 0.005, of_one_leaf)
+            explain(times, std::iter::once(leaf.to_vec()), 0.005, of_one_leaf)
         }
     }
 
@@ -393,6 +417,18 @@ mod tests {
     }
 
     #[test]
+    fn switches_are_found_where_groups_seem_to_be_leaves() {
+        let dragonfly = Dragonfly::of(4, 4);
+        let square = dragonfly.square(|_, _| 0.0);
+        let groups: Vec<usize> = dragonfly.router.iter().map(|router| dragonfly.group(*router)).collect();
+        let times = Pairs::of(&square);
+        assert!(dragonfly.explain(&times, &groups).is_none());
+        let found = dragonfly.explain(&times, &by_switches(&square, 2)).unwrap();
+        assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
+        dragonfly.assert_steps(&found);
+    }
+
+    #[test]
     fn a_slow_gate_is_no_distance() {
         let dragonfly = Dragonfly::of(4, 3);
         let is_of = |a: usize, b: usize| (dragonfly.group(a), dragonfly.group(b)) == (0, 2);
@@ -402,10 +438,12 @@ mod tests {
     }
 
     #[test]
-    fn where_steps_say_the_same_of_several_groupings_there_are_none() {
+    fn where_steps_say_the_same_of_several_groupings_every_leaf_is_by_itself() {
         // Routers of five groups of two are Petersen's graph, all of whose six pairings look alike.
         let dragonfly = Dragonfly::of(5, 2);
-        assert!(dragonfly.explain(&dragonfly.times(|_, _| 0.0), &dragonfly.router).is_none());
+        let found = dragonfly.explain(&dragonfly.times(|_, _| 0.0), &dragonfly.router).unwrap();
+        assert_eq!(found.group, (0..10).collect::<Vec<_>>());
+        dragonfly.assert_steps(&found);
     }
 
     #[test]

@@ -387,10 +387,10 @@ pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     Some((0..hosts * hosts).map(|cell| found.torus.between(cell / hosts, cell % hosts) as u8).collect())
 }
 
-/// Mean misfit ([`Pairs::mean_misfit`]) that not even the right torus falls short of: that of normal noise, less what
+/// Mean misfit ([`Pairs::mean_misfit`]) that not even the right structure falls short of: that of normal noise, less what
 /// hosts' own numbers take off. Less two errors, for the scatter knows the noise as well as the standard deviation of
 /// [`EFFICIENCY`] times as many pairs would.
-fn least_misfit(pairs: &Pairs, noise: f64) -> f64 {
+pub fn least_misfit(pairs: &Pairs, noise: f64) -> f64 {
     let count = pairs.known.len() as f64;
     let free = 1.0 - pairs.hosts as f64 / count;
     let error = (1.0 / (2.0 * EFFICIENCY * count)).sqrt();

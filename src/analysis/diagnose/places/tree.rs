@@ -250,6 +250,12 @@ fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<
     linkage(&mut apart, hosts, Method::Average)
 }
 
+/// Hosts by switches of so many each, whatever is between these: those of one are as far from all others.
+pub fn by_switches(times: &Square, size: usize) -> Vec<usize> {
+    let hosts = times.side();
+    cut(&tree(hosts, |i, j| unlike(times, i, j)), hosts, (hosts / size).max(1))
+}
+
 /// How far two hosts' times to the same others are from differing by one number: whatever each of them adds. Where most
 /// hosts are of one leaf, being near is the usual thing, and only this shows them.
 fn unlike(times: &Square, i: usize, j: usize) -> f64 {
