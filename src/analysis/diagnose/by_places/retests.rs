@@ -117,7 +117,12 @@ fn again(
             let usual = places.usual(length, from, to);
             let known = usual_alone[places.distances.class(from, to)];
             // What is usual among others is no less than alone.
-            let usual_alone = if is_isolated || known.is_nan() { usual } else { known };
+            // A moment at which all pairs take longer says nothing of any.
+            let usual_alone = match is_isolated {
+                true => usual.max(known),
+                false if known.is_nan() => usual,
+                false => known,
+            };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
             Again { length, on, second: second - usual, alone: alone - usual_alone }
         }));
