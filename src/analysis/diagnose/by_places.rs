@@ -8,7 +8,7 @@ mod retests;
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use retests::{Fate, fate, tested};
+use retests::{Fate, fate, refuted, tested};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     failed,
     findings::symptom_of,
     folded::Folded,
-    places::{self, Asked, Burst, Least, Scatterer, Suspect, Verdict},
+    places::{self, Asked, Burst, Least, Place, Scatterer, Suspect, Verdict},
     rails, ranks, scatter,
 };
 use crate::{
@@ -77,6 +77,22 @@ pub(super) fn judge_run(
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = judge(&folded);
     }
+    let mut met = Vec::new();
+    if schedule == Schedule::Disjoint {
+        let refuted = refuted(run, &is_left_out, &folded, &verdict)?;
+        let known: Vec<Place> = refuted.iter().map(|(suspect, _)| suspect.place.clone()).collect();
+        for (Suspect { place, range, .. }, _) in refuted.iter().filter(|own| own.0.place.kind == Kind::Node) {
+            for (length, other) in (range.0..=range.1).flat_map(|length| (0..hosts).map(move |other| (length, other))) {
+                places::leave_out(&mut folded, length, (place.hosts[0], other));
+            }
+        }
+        if !refuted.is_empty() {
+            let kinds = verdict.kinds.take();
+            verdict = places::judge_without(&folded, verdict.distances, asked, &known);
+            verdict.kinds = kinds;
+            met.extend(refuted.into_iter().map(|(_, finding)| finding));
+        }
+    }
     let loaded =
         if schedule == Schedule::Disjoint { places::loaded(&folded, &verdict, &rounds, asked) } else { Vec::new() };
     let times = if is_contrasted { folded } else { folded.without_pairs() };
@@ -93,7 +109,6 @@ pub(super) fn judge_run(
         }));
         let of_ranks = diagnosis.findings.extract_if(.., |finding| finding.rank.is_some()).collect();
         let found = tested(run, &is_left_out, &times, &verdict, of_ranks)?;
-        let mut met = Vec::new();
         for finding in found {
             match fate(&finding, schedule) {
                 Fate::Finding => diagnosis.findings.push(finding),

@@ -53,6 +53,22 @@ pub(super) fn tested(
     Ok(found.into_iter().enumerate().map(with).collect())
 }
 
+/// The places of a run that are as fast as their peers once they are measured again alone, and what is said of each: others
+/// were on the way. They must hide nothing else.
+pub(super) fn refuted(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    folded: &Folded,
+    verdict: &Verdict,
+) -> Result<Vec<(Suspect, Finding)>, BoxError> {
+    let found = tested(run, is_left_out, folded, verdict, Vec::new())?;
+    let both = verdict.suspects.iter().cloned().zip(found);
+    let is_refuted = |own: &(Suspect, Finding)| {
+        own.1.retest == Some(RetestVerdict::Contention) && (is_shared(own.1.kind) || own.1.kind == Kind::Node)
+    };
+    Ok(both.filter(is_refuted).collect())
+}
+
 /// Whether messages of several hosts meet there.
 fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
@@ -73,6 +89,7 @@ fn again(
     let mut pairs = Vec::new();
     for length in 0..run.lengths().len() {
         let level = folded.level[length];
+        let is_short = places::shortest(folded).contains(&length);
         // Of pairs that cross no place: what they take alone, by class of distance; among others that says nothing of it.
         let mut usual_alone = vec![Vec::new(); places.distances.classes];
         let mut of_length = Vec::new();
@@ -117,10 +134,10 @@ fn again(
             let usual = places.usual(length, from, to);
             let known = usual_alone[places.distances.class(from, to)];
             // What is usual among others is no less than alone.
-            // A moment at which all pairs take longer says nothing of any.
+            // A moment at which all pairs take longer says nothing of any. Short messages do not make a way busy.
             let usual_alone = match is_isolated {
                 true => usual.max(known),
-                false if known.is_nan() => usual,
+                false if is_short || known.is_nan() => usual,
                 false => known,
             };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());

@@ -70,7 +70,8 @@ impl Busy {
     }
 }
 
-fn leave_out(folded: &mut Folded, length: usize, (a, b): (usize, usize)) {
+/// Leaves out what a pair takes at a length, both ways.
+pub fn leave_out(folded: &mut Folded, length: usize, (a, b): (usize, usize)) {
     for (i, j) in [(a, b), (b, a)] {
         folded.mean[length].set(i, j, f64::NAN);
         folded.half[length].set(i, j, f64::NAN);

@@ -57,7 +57,7 @@ mod view;
 
 use rayon::prelude::*;
 
-pub use bursts::{Burst, busy, find as bursts};
+pub use bursts::{Burst, busy, find as bursts, leave_out};
 pub use distance::Distances;
 use fit::Fit;
 pub use fit::USUAL;
@@ -149,7 +149,7 @@ pub struct Asked {
 }
 
 /// The shortest messages of a run, by number: those that show where hosts are.
-fn shortest(folded: &Folded) -> Vec<usize> {
+pub fn shortest(folded: &Folded) -> Vec<usize> {
     bands(&folded.level).into_iter().next().unwrap_or_default()
 }
 
@@ -188,6 +188,11 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
 /// base)` with the levels of one of them: distances are then those of a run, as a fault must not hide in a class of its
 /// own.
 pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdict {
+    judge_without(folded, distances, asked, &[])
+}
+
+/// The same where some places are known not to be slow, whatever they seem.
+pub fn judge_without(folded: &Folded, distances: Distances, asked: Asked, known: &[Place]) -> Verdict {
     let bands = bands(&folded.level);
     let Some(shortest) = bands.first().map(|band| folded.level[band[0]]) else {
         return Verdict::of(folded, Vec::new(), distances, asked.least);
@@ -205,7 +210,7 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdic
     let budget = Budget { views: independent(&views), error, least: asked.least };
     for _ in 0..PASSES {
         let before = suspects.len();
-        search((&mut views, bands.len()), &distances, asked, budget, &mut suspects);
+        search((&mut views, bands.len()), (&distances, known), asked, budget, &mut suspects);
         if suspects.len() == before {
             break;
         }
@@ -262,7 +267,7 @@ fn other_kinds(distances: &Distances) -> f64 {
 /// is of all lengths; and those of single lengths, in which hosts alone are looked for.
 fn search(
     (views, bands): (&mut [View], usize),
-    distances: &Distances,
+    (distances, known): (&Distances, &[Place]),
     asked: Asked,
     budget: Budget,
     suspects: &mut Vec<Suspect>,
@@ -289,7 +294,8 @@ fn search(
     for search in searches {
         // What was found may have hidden another one of its kind.
         for _ in 0..PASSES {
-            let found = best(views[..wide].iter().flat_map(search).collect());
+            let mut found = best(views[..wide].iter().flat_map(search).collect());
+            found.retain(|suspect| !known.iter().any(|place| is_one(place, &suspect.place)));
             if found.is_empty() {
                 break;
             }
