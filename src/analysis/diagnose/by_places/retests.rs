@@ -141,7 +141,9 @@ fn again(
                 false => known,
             };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
-            Again { length, on, second: second - usual, alone: alone - usual_alone }
+            // Where pairs are measured one after another, both times.
+            let usual_second = if is_isolated { usual_alone } else { usual };
+            Again { length, on, second: second - usual_second, alone: alone - usual_alone }
         }));
     }
     Ok(pairs)

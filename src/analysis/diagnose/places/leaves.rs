@@ -308,6 +308,8 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+
     use super::{super::best, *};
     use crate::analysis::{
         diagnose::places::Least,
@@ -361,5 +363,20 @@ mod tests {
         assert_eq!(directions(|a, b| if a != b { 0.5 } else { 0.0 }), []);
         assert_eq!(directions(|a, b| if a < b { 0.5 } else { 0.0 }), [Direction::Send]);
         assert_eq!(directions(|a, b| if a > b { 0.5 } else { 0.0 }), [Direction::Receive]);
+    }
+
+    #[test]
+    fn a_way_all_of_whose_pairs_are_slow_is_no_gate_where_most_pairs_are() {
+        let slow_elsewhere = |share: f64| {
+            let mut rng = generator(5);
+            let rest = square(18, |i, j| {
+                let is_slow = (i / 3, j / 3) == (0, 1) || rng.random_bool(share);
+                0.01 * normal(&mut rng) + if is_slow { 0.4 } else { 0.0 }
+            });
+            let sets: Vec<Set> = (0..6).map(|leaf| Set::of((leaf * 3..leaf * 3 + 3).collect(), 18)).collect();
+            let view = View::of_square(rest, &Distances::flat(18), 0.01);
+            best(gates(&view, &sets, |_, _| true, BUDGET)).len()
+        };
+        assert_eq!((slow_elsewhere(0.0), slow_elsewhere(0.55)), (1, 0));
     }
 }

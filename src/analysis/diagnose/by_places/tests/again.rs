@@ -130,3 +130,36 @@ fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
     assert_eq!(found(&passed), ["node n05 both bandwidth"]);
     assert_ne!(passed.findings[0].retest, Some(RetestVerdict::Contention));
 }
+
+#[test]
+fn a_moment_at_which_all_pairs_take_longer_confirms_no_link() {
+    let link = |from: usize, to: usize| if (from.min(to), from.max(to)) == (0, 9) { 2.0 } else { 1.0 };
+    let again = |alone: f64| {
+        let run = measured((24, Schedule::Isolated), |_, _, _| 0.0, link);
+        let others = [(1, 12), (3, 10), (11, 2), (4, 19), (20, 6), (5, 15)].map(|pair| (pair, alone));
+        measured_again(run, (&[(0, 9), (9, 0)], 1.0, 1.0), &others)
+    };
+    assert_eq!(found(&again(1.0)), ["link n00,n09 both bandwidth"]);
+    let busy = again(2.0);
+    assert!(busy.findings.is_empty() && busy.remarks.is_empty(), "{:?} {:?}", found(&busy), busy.remarks);
+}
+
+#[test]
+fn what_is_refuted_by_its_re_tests_hides_no_late_host() {
+    // Long messages of three hosts meet others, by which they seem slow; their cores are late besides.
+    let is_late = |host: usize| [3, 5, 7].contains(&host);
+    let slower = |from: usize, to: usize| if is_late(from) || is_late(to) { 2.0 } else { 1.0 };
+    let late = |_, from: usize, to: usize| if is_late(from) || is_late(to) { 0.1e-6 } else { 0.0 };
+    let mut run = measured((32, Schedule::Disjoint), late, slower);
+    for (index, length) in LENGTHS.into_iter().enumerate() {
+        let times = run.matrix(Statistic::Median, index).unwrap();
+        let again = |(source, destination): (usize, usize)| {
+            let first = times[(source, destination)];
+            let alone = first * if length > 4096 { 0.5 } else { 1.0 };
+            Retest { source, destination, first, second: first, alone }
+        };
+        run.write_retests(index, &[(3, 1), (9, 3), (5, 20), (17, 5), (7, 12), (30, 7)].map(again)).unwrap();
+    }
+    let named = found(&judged(&run));
+    assert_eq!(named, ["node n03 both latency", "node n05 both latency", "node n07 both latency"]);
+}
