@@ -102,8 +102,9 @@ fn again(
             let is_out = is_left_out[source] || is_left_out[destination];
             let is_on = |number: &usize| {
                 let finding = &found[*number];
-                // Of the ways between two sets, some are longer than others, as short messages show.
-                let is_far = finding.kind == Kind::Gate && level < places::LONG * folded.level[0];
+                // Of the ways between two sets, some are longer than others, as short messages show; routes are found in long ones.
+                let is_far =
+                    matches!(finding.kind, Kind::Gate | Kind::Routes) && level < places::LONG * folded.level[0];
                 let is_crossing = match finding.rank {
                     None => !is_out && crossing[*number][from * hosts.count() + to],
                     Some(rank) => {

@@ -103,8 +103,8 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         for &j in members {
             let mut far = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]));
             let mut near = toward(view, j, &mut members.iter().copied());
-            errors[j] = fit.noise * (1.36f64.powi(2) / far.len() as f64 + 1.25f64.powi(2) / near.len() as f64).sqrt();
-            outside[j] = quantile(&mut far, USUAL);
+            errors[j] = 1.25 * fit.noise * (1.0 / far.len() as f64 + 1.0 / near.len() as f64).sqrt();
+            outside[j] = centre(&mut far, fit.noise);
             more[j] = outside[j] - centre(&mut near, fit.noise);
         }
     }
