@@ -111,24 +111,30 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
     let (_, level, _) = pairs.cost(|i, j| way(leaf, leaves, i, j), leaves * leaves);
     let usual = median(&mut pairs.known.iter().map(|pair| pair.2).collect::<Vec<_>>());
     let of = |a: usize, b: usize| level[way(&[a, b], leaves, 0, 1)];
+    let is_single = |own: usize| leaf.iter().filter(|label| **label == own).count() == 1;
     // What a host adds that is a leaf by itself is in the levels of all of its ways.
     let of_single = |single: usize| {
         let beyond = |other: usize| {
             let others = (0..leaves).filter(|third| *third != single && *third != other);
             of(single, other) - median(&mut others.map(|third| of(other, third)).collect::<Vec<_>>())
         };
-        let is_single = leaf.iter().filter(|label| **label == single).count() == 1;
-        let others = (0..leaves).filter(|other| is_single && *other != single);
+        let others = (0..leaves).filter(|other| is_single(single) && *other != single);
         // A fault adds: less than nothing is seen where most of the others are of the same leaf.
         median(&mut others.map(beyond).collect::<Vec<_>>()).max(0.0)
     };
     let own: Vec<f64> = (0..leaves).map(of_single).collect();
-    let ways = (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high)));
-    // Half way to the least step that there is.
+    let ways = || (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high)));
+    let apart = |&(low, high): &(usize, usize)| of(low, high) - level[0] - own[low] - own[high];
+    // Half way to the least step that there is; healthy hosts differ by more, so that of a host that is a leaf by itself
+    // half way to the least step between others.
+    let least = LEAST_STEP / 2.0 * usual;
+    let of_several = ways().filter(|(low, high)| !is_single(*low) && !is_single(*high));
+    let step = of_several.map(|way| apart(&way)).filter(|step| *step >= least).fold(f64::INFINITY, f64::min);
+    let of_hosts = if step.is_finite() { (step / 2.0).max(least) } else { least };
     let is_near =
-        |&(low, high): &(usize, usize)| of(low, high) - level[0] - own[low] - own[high] < LEAST_STEP / 2.0 * usual;
+        |way: &(usize, usize)| apart(way) < if is_single(way.0) || is_single(way.1) { of_hosts } else { least };
     let mut joined: Vec<usize> = (0..leaves).collect();
-    for (low, high) in ways.filter(is_near) {
+    for (low, high) in ways().filter(is_near) {
         let [old, new] = [joined[high], joined[low]];
         joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
     }

@@ -51,6 +51,21 @@ fn one_switch_has_one_leaf() {
 }
 
 #[test]
+fn two_hosts_of_a_leaf_that_differ_from_it_as_healthy_ones_do_are_no_leaves_by_themselves() {
+    let mut rng = generator(11);
+    let own = |host: usize| if host == 3 || host == 5 { 0.02 } else { 0.0 };
+    let times = symmetric_times(&mut rng, own);
+    let alone = |host: usize| match host {
+        3 => 3,
+        5 => 4,
+        _ => host / 8,
+    };
+    let split: Vec<usize> = (0..24).map(alone).collect();
+    let whole: Vec<usize> = (0..24).map(|host| host / 8).collect();
+    assert!(is_same_partition(&apart(&split, &times), &whole), "{:?}", apart(&split, &times));
+}
+
+#[test]
 fn a_host_that_only_adds_something_is_no_leaf_by_itself() {
     let mut rng = generator(7);
     let own = |host: usize| if host == 3 { 0.015 } else { 0.0 };
