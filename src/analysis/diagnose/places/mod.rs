@@ -22,7 +22,9 @@
 //!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
 //! ([`bursts`]), and a fabric that is ([`busy`]) is told; what was measured meanwhile is left out, and the places are
-//! judged again.
+//! judged again. Leaves that are slow in the rounds in which several of their messages are on the way are looked for last, for
+//! they are no fault of one part (load). What is as fast as its peers once it is measured again alone hides nothing: the
+//! others are judged once more without it.
 //!
 //! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view
 //! and yields suspects, and a line in [`search`].
