@@ -134,7 +134,6 @@ fn again(
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
             let known = usual_alone[places.distances.class(from, to)];
-            // What is usual among others is no less than alone.
             // A moment at which all pairs take longer says nothing of any. Short messages do not make a way busy.
             let usual_alone = match is_isolated {
                 true => usual.max(known),
