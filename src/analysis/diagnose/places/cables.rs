@@ -77,12 +77,8 @@ pub fn join(suspects: &mut Vec<Suspect>) {
     *suspects = joined;
 }
 
-/// The cables that are slow at this view; none where hosts are on no torus, and none of short messages, in which hosts'
-/// places on it were found.
+/// The cables that are slow at this view; none where hosts are on no torus.
 pub fn slow(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> {
-    if !view.is_long {
-        return Vec::new();
-    }
     let hosts = view.fit.send.len();
     let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
     let cables: Vec<(usize, usize)> = pairs.filter(|(i, j)| i != j && distances.hops(*i, *j) == Some(1)).collect();

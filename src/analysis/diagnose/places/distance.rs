@@ -315,7 +315,13 @@ fn what_leaves_add(apart: &Square) -> Vec<f64> {
         let others = (0..leaves).filter(|other| *other != leaf);
         median(&mut others.map(|other| apart.at(leaf, other) - usual(other, leaf)).collect::<Vec<_>>())
     };
-    let own: Vec<f64> = (0..leaves).map(of_leaf).collect();
+    // The way that several leaves share adds nothing to what is between these.
+    let nearest = |leaf: usize| {
+        let others = (0..leaves).filter(|other| *other != leaf);
+        others.map(|other| apart.at(leaf, other)).fold(f64::INFINITY, f64::min)
+    };
+    let usual_nearest = median(&mut (0..leaves).map(nearest).collect::<Vec<_>>());
+    let own: Vec<f64> = (0..leaves).map(|leaf| of_leaf(leaf).min(nearest(leaf) - usual_nearest)).collect();
     // Leaves with hosts of several kinds differ too: a fault stands out, by chance in one of twenty runs.
     let Some(usual) = Spread::of(own.iter().copied()) else { return vec![0.0; leaves] };
     let is_apart = |more: f64| more > 0.0 && usual.tail(more) * (leaves as f64) < 0.05;

@@ -268,8 +268,11 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
         // of so many ways would be by chance in one of twenty runs (Fisher 1925).
         let is_level = slow > ALL * count && more > (20.0 * ways.len() as f64).ln();
         let by_count = (way.fastest - usual, price - more);
-        let (effect, log) = if budget.allows(by_count.1) || !is_level { by_count } else { by_level };
-        (effect >= budget.least.way && budget.allows(log)).then_some((way.ends.0, way.ends.1, effect, log))
+        // Of three sets it may as well be the ways of the third one that differ: too few levels to say what is usual.
+        let is_count = sets.len() > 3 && (budget.allows(by_count.1) || !is_level);
+        let (effect, log) = if is_count { by_count } else { by_level };
+        let is_level = is_level || is_count;
+        (is_level && effect >= budget.least.way && budget.allows(log)).then_some((way.ends.0, way.ends.1, effect, log))
     };
     let slow: Vec<(usize, usize, f64, f64)> = ways.iter().filter_map(one_way).collect();
     let is_slow = |a: usize, b: usize| slow.iter().any(|way| (way.0, way.1) == (a, b));
