@@ -28,7 +28,8 @@ pub const LEAST_STEP: f64 = 0.02;
 /// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
 const LEAST_KIND: f64 = 0.25;
 
-/// Hosts of a switch that the search for a dragonfly begins with; it puts hosts and switches right afterwards.
+/// Hosts of a switch that the search for a dragonfly begins with, of networks of up to [`ENOUGH_HOSTS`]; it puts hosts and
+/// switches right afterwards.
 const SWITCHES: [usize; 6] = [2, 3, 4, 6, 8, 16];
 
 /// Hosts of which a torus is looked for.
@@ -168,9 +169,11 @@ impl Distances {
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
         let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
         let noise = noise_of_pairs(values);
-        // Groups of a dragonfly may seem to be leaves; a switch of it has two hosts or more.
-        let switches = SWITCHES.iter().filter(|size| hosts >= 4 * **size).map(|size| by_switches(values, *size));
-        let starts = std::iter::once(tree.leaf.clone()).chain(switches);
+        // Groups of a dragonfly may seem to be leaves; it has four switches or more.
+        let starts = || {
+            let sizes = SWITCHES.into_iter().filter(|size| (4 * size..=ENOUGH_HOSTS).contains(&hosts));
+            [vec![tree.leaf.clone()], by_switches(values, sizes)].concat()
+        };
         if let Some(found) = steps::explain(&pairs, starts, noise, of_tree) {
             return Self { pod: found.group, ..Self::of(found.leaf, Shape::Dragonfly(found.between)) };
         }

@@ -6,9 +6,11 @@
 //! say how far leaves are apart, and what is slow cannot be a distance of its own. Where groups do not follow from the
 //! steps, nothing is said.
 
+use std::f64::consts::FRAC_2_PI;
+
 use rayon::prelude::*;
 
-use super::{fit::EFFICIENCY, torus::least_misfit, tree::Pairs};
+use super::{fit::EFFICIENCY, tree::Pairs};
 use crate::{
     analysis::{groups::by_size, model::line::Sums},
     stats::{median, scatter_about_zero},
@@ -112,6 +114,16 @@ pub fn is_understood(pairs: &Pairs, misfit: f64, noise: f64, step: f64) -> bool 
     misfit <= noise.hypot(UNDERSTOOD * step) * (1.0 + 2.0 / free.sqrt())
 }
 
+/// Whether a structure may describe the times better than `most` ([`Pairs::cost`]): not even the right one has a mean misfit
+/// ([`Pairs::mean_misfit`]) below that of normal noise, less what hosts' own numbers take off. Less two errors, for the
+/// scatter knows the noise as well as the standard deviation of [`EFFICIENCY`] times as many pairs would.
+pub fn is_worth_a_search(pairs: &Pairs, noise: f64, most: f64) -> bool {
+    let count = pairs.known.len() as f64;
+    let free = 1.0 - pairs.hosts as f64 / count;
+    let error = (1.0 / (2.0 * EFFICIENCY * count)).sqrt();
+    free > 0.0 && pairs.cost_of(noise * FRAC_2_PI.sqrt() * free.sqrt() * (1.0 - 2.0 * error)) < most
+}
+
 /// What [`explain`] finds.
 pub struct Explained {
     /// The leaf of every host, `[host]`.
@@ -123,15 +135,14 @@ pub struct Explained {
 }
 
 /// Leaves, their groups and the steps between them, where these describe the times better than `most` ([`Pairs::cost`],
-/// with labels), and leave no more than single pairs differ by. `starts`: leaves from which the search begins. `noise`:
-/// standard deviation of a pair.
-pub fn explain(pairs: &Pairs, starts: impl Iterator<Item = Vec<usize>>, noise: f64, most: f64) -> Option<Explained> {
+/// with labels), and leave no more than single pairs differ by. `starts`: leaves from which the search begins, `[start][host]`. `noise`: standard deviation of a pair.
+pub fn explain(pairs: &Pairs, starts: impl FnOnce() -> Vec<Vec<usize>>, noise: f64, most: f64) -> Option<Explained> {
     let hosts = pairs.hosts;
-    if pairs.known.len() <= hosts || pairs.cost_of(least_misfit(pairs, noise)) >= most {
+    if !is_worth_a_search(pairs, noise, most) {
         return None;
     }
-    let found = starts.filter_map(|leaf| settled(pairs, leaf));
-    let (cost, found) = found.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let found: Vec<_> = starts().into_par_iter().filter_map(|leaf| settled(pairs, leaf)).collect();
+    let (cost, found) = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
     // Of a tree without pods all leaves are as far apart.
     if found.between.iter().all(|steps| *steps <= 1) {
         return None;
@@ -397,7 +408,7 @@ mod tests {
 
         fn explain(&self, times: &Pairs, leaf: &[usize]) -> Option<Explained> {
             let (of_one_leaf, _, _) = times.cost(|_, _| 0, 1);
-            explain(times, std::iter::once(leaf.to_vec()), 0.005, of_one_leaf)
+            explain(times, || vec![leaf.to_vec()], 0.005, of_one_leaf)
         }
     }
 
@@ -423,7 +434,7 @@ mod tests {
         let groups: Vec<usize> = dragonfly.router.iter().map(|router| dragonfly.group(*router)).collect();
         let times = Pairs::of(&square);
         assert!(dragonfly.explain(&times, &groups).is_none());
-        let found = dragonfly.explain(&times, &by_switches(&square, 2)).unwrap();
+        let found = dragonfly.explain(&times, &by_switches(&square, [2])[0]).unwrap();
         assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
         dragonfly.assert_steps(&found);
     }

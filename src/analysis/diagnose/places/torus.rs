@@ -6,13 +6,16 @@
 //! The sides are not known: all that give as many places as there are hosts are tried. From a first host on, places are
 //! filled with the host that fits best, the clearest first; then hosts change places as long as that is better.
 
-use std::{f64::consts::FRAC_2_PI, sync::Arc};
+use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{fit::EFFICIENCY, steps::is_understood, tree::Pairs};
+use super::{
+    steps::{is_understood, is_worth_a_search},
+    tree::Pairs,
+};
 use crate::{
     analysis::model::line::Sums,
     stats::{median, scatter_about_zero},
@@ -361,7 +364,7 @@ fn who_fits(to: usize, torus: &Torus, scores: &[f64]) -> Fits {
 /// pair.
 pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     let hosts = pairs.hosts;
-    if pairs.known.len() <= hosts || pairs.cost_of(least_misfit(pairs, noise)) >= most {
+    if !is_worth_a_search(pairs, noise, most) {
         return None;
     }
     let mut states: Vec<State> = Vec::new();
@@ -385,16 +388,6 @@ pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     let hop = found.numbers.level[1] - found.numbers.level[0];
     is_understood(pairs, found.usual_misfit(pairs), noise, hop).then_some(())?;
     Some((0..hosts * hosts).map(|cell| found.torus.between(cell / hosts, cell % hosts) as u8).collect())
-}
-
-/// Mean misfit ([`Pairs::mean_misfit`]) that not even the right structure falls short of: that of normal noise, less what
-/// hosts' own numbers take off. Less two errors, for the scatter knows the noise as well as the standard deviation of
-/// [`EFFICIENCY`] times as many pairs would.
-pub fn least_misfit(pairs: &Pairs, noise: f64) -> f64 {
-    let count = pairs.known.len() as f64;
-    let free = 1.0 - pairs.hosts as f64 / count;
-    let error = (1.0 / (2.0 * EFFICIENCY * count)).sqrt();
-    noise * FRAC_2_PI.sqrt() * free.sqrt() * (1.0 - 2.0 * error)
 }
 
 #[cfg(test)]

@@ -256,10 +256,11 @@ fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<
     linkage(&mut apart, hosts, Method::Average)
 }
 
-/// Hosts by switches of so many each, whatever is between these: those of one are as far from all others.
-pub fn by_switches(times: &Square, size: usize) -> Vec<usize> {
+/// Hosts by switches of so many each, `[size][host]`, whatever is between these: those of one are as far from all others.
+pub fn by_switches(times: &Square, sizes: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
     let hosts = times.side();
-    cut(&tree(hosts, |i, j| unlike(times, i, j)), hosts, (hosts / size).max(1))
+    let tree = tree(hosts, |i, j| unlike(times, i, j));
+    sizes.into_iter().map(|size| cut(&tree, hosts, (hosts / size).max(1))).collect()
 }
 
 /// How far two hosts' times to the same others are from differing by one number: whatever each of them adds. Where most
