@@ -83,7 +83,7 @@ pub(super) fn judge_run(
         let known: Vec<Place> = refuted.iter().map(|(suspect, _)| suspect.place.clone()).collect();
         for (Suspect { place, range, .. }, _) in refuted.iter().filter(|own| own.0.place.kind == Kind::Node) {
             for (length, other) in (range.0..=range.1).flat_map(|length| (0..hosts).map(move |other| (length, other))) {
-                places::leave_out(&mut folded, length, (place.hosts[0], other));
+                folded.leave_out(length, (place.hosts[0], other));
             }
         }
         if !refuted.is_empty() {

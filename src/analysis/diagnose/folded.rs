@@ -115,6 +115,14 @@ impl Folded {
         }
     }
 
+    /// Leaves out what a pair takes at a length, both ways.
+    pub fn leave_out(&mut self, length: usize, (a, b): (usize, usize)) {
+        for (i, j) in [(a, b), (b, a)] {
+            self.mean[length].set(i, j, f64::NAN);
+            self.half[length].set(i, j, f64::NAN);
+        }
+    }
+
     /// Names, lengths and levels alone.
     pub fn without_pairs(&self) -> Self {
         let (lengths, level) = (self.lengths.clone(), self.level.clone());

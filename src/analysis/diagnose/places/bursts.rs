@@ -20,12 +20,10 @@ use statrs::{
 use super::{
     Asked, Place, Suspect, Verdict, error,
     mixture::{Mixture, two_levels},
+    rounds::{AtLength, Pairs, lengths},
 };
 use crate::{
-    analysis::{
-        diagnose::{Agreement, Direction, Kind, folded::Folded},
-        square::Square,
-    },
+    analysis::diagnose::{Agreement, Direction, Kind, folded::Folded},
     plan::Rounds,
     stats::median,
 };
@@ -43,7 +41,7 @@ impl Burst {
     pub fn leave_out(&self, folded: &mut Folded) {
         let host = self.suspect.place.hosts[0];
         for (length, met) in self.met.iter().enumerate() {
-            met.iter().for_each(|other| leave_out(folded, length, (host, *other)));
+            met.iter().for_each(|other| folded.leave_out(length, (host, *other)));
         }
     }
 }
@@ -65,21 +63,10 @@ impl Busy {
     /// Leaves out what was measured meanwhile.
     pub fn leave_out(&self, folded: &mut Folded) {
         for (length, met) in self.met.iter().enumerate() {
-            met.iter().for_each(|pair| leave_out(folded, length, *pair));
+            met.iter().for_each(|pair| folded.leave_out(length, *pair));
         }
     }
 }
-
-/// Leaves out what a pair takes at a length, both ways.
-pub fn leave_out(folded: &mut Folded, length: usize, (a, b): (usize, usize)) {
-    for (i, j) in [(a, b), (b, a)] {
-        folded.mean[length].set(i, j, f64::NAN);
-        folded.half[length].set(i, j, f64::NAN);
-    }
-}
-
-/// Pairs of hosts.
-type Pairs = Vec<(usize, usize)>;
 
 /// The pairs of a host at one length, in the order in which they were measured.
 struct Sequence {
@@ -104,35 +91,7 @@ impl Sequence {
     }
 }
 
-/// A length, and what every pair takes there beyond its class, its row's host included and its column's not.
-pub(super) struct AtLength<'a> {
-    beyond: Square,
-    /// What hosts add, `[host]`.
-    own: Vec<f64>,
-    rounds: &'a Rounds<'a>,
-    pub(super) noise: f64,
-    least: f64,
-}
-
-impl<'a> AtLength<'a> {
-    fn of(folded: &Folded, verdict: &Verdict, (length, rounds): (usize, &'a Rounds<'a>), least: f64) -> Self {
-        let fit = &verdict.fits[length];
-        let own: Vec<f64> = fit.send.iter().zip(&fit.receive).map(|(send, receive)| (send + receive) / 2.0).collect();
-        let rest = |i: usize, j: usize| folded.from_to(length, i, j) - verdict.usual(length, i, j);
-        let beyond = |i: usize, j: usize| (rest(i, j) + rest(j, i)) / 2.0 + own[i];
-        let mut square = Square::missing(folded.hosts());
-        square.rows_mut().enumerate().for_each(|(i, row)| {
-            row.iter_mut().enumerate().filter(|(j, _)| *j != i).for_each(|(j, value)| *value = beyond(i, j) as f32);
-        });
-        let least = least.max(folded.apart / folded.level[length]);
-        Self { beyond: square, own, rounds, noise: fit.noise, least }
-    }
-
-    /// What a pair takes beyond its class and its hosts.
-    pub(super) fn beyond_hosts(&self, i: usize, j: usize) -> f64 {
-        self.beyond.at(i, j) - self.own[i]
-    }
-
+impl AtLength<'_> {
     fn sequence(&self, host: usize) -> Sequence {
         let known = (0..self.beyond.side()).filter(|other| !self.beyond.at(host, *other).is_nan());
         let mut met: Vec<(usize, usize)> =
@@ -141,19 +100,6 @@ impl<'a> AtLength<'a> {
         let values = met.iter().map(|(_, other)| self.beyond.at(host, *other)).collect();
         let (moments, others) = met.into_iter().unzip();
         Sequence { others, moments, values }
-    }
-
-    /// The pairs of hosts, in the rounds in which they are measured.
-    pub(super) fn by_rounds(&self) -> Vec<Pairs> {
-        let hosts = self.own.len();
-        let mut rounds = vec![Vec::new(); hosts];
-        for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
-            if let (Some(round), false) = (self.rounds.meeting(i, j), self.beyond.at(i, j).is_nan()) {
-                rounds[round].push((i, j));
-            }
-        }
-        rounds.retain(|pairs| !pairs.is_empty());
-        rounds
     }
 
     /// The two levels of rounds, each the median over its pairs, where they are apart by enough. What is so for half of
@@ -211,20 +157,6 @@ fn log_of(levels: &[Option<Mixture>]) -> f64 {
     let logs: Vec<f64> = levels.iter().flatten().map(|levels| log_of_runs(&levels.is_upper)).collect();
     let fisher = ChiSquared::new(2.0 * logs.len() as f64);
     fisher.map_or(0.0, |fisher| fisher.sf(-2.0 * logs.iter().sum::<f64>()).max(f64::MIN_POSITIVE).ln())
-}
-
-/// The lengths of a run in whose rounds every host meets others one after another; none where it does not.
-pub(super) fn lengths<'a>(
-    folded: &Folded,
-    verdict: &Verdict,
-    rounds: &'a [Rounds<'a>],
-    asked: Asked,
-) -> Vec<AtLength<'a>> {
-    if rounds.iter().all(|rounds| rounds.meeting(0, 1).is_none()) {
-        return Vec::new();
-    }
-    let of_length = |own| AtLength::of(folded, verdict, own, asked.least.host);
-    rounds.iter().enumerate().map(of_length).collect()
 }
 
 /// Whether most pairs are slow for a part of the time. `rounds`: `[length]`.

@@ -9,9 +9,8 @@
 use rayon::prelude::*;
 
 use super::{
-    Asked, Place, Suspect, Verdict,
-    bursts::{AtLength, lengths},
-    error, leaves,
+    Asked, Place, Suspect, Verdict, error, leaves,
+    rounds::{AtLength, lengths},
 };
 use crate::{
     analysis::diagnose::{Agreement, Direction, Kind, folded::Folded},

@@ -49,6 +49,7 @@ mod links;
 mod load;
 mod mixture;
 mod place;
+mod rounds;
 mod routes;
 mod spread;
 mod steps;
@@ -59,7 +60,7 @@ mod view;
 
 use rayon::prelude::*;
 
-pub use bursts::{Burst, busy, find as bursts, leave_out};
+pub use bursts::{Burst, busy, find as bursts};
 pub use distance::Distances;
 use fit::Fit;
 pub use fit::USUAL;

@@ -1,0 +1,70 @@
+//! What pairs take in the rounds in which they are measured.
+//!
+//! In: times by hosts, what is usual, and in which round two hosts meet. Out: [`AtLength`] for every length of a run. At one
+//! length a host meets every other one once, in an order that is drawn anew for every length. Nothing is judged here.
+
+use rayon::prelude::*;
+
+use super::{Asked, Verdict};
+use crate::{
+    analysis::{diagnose::folded::Folded, square::Square},
+    plan::Rounds,
+};
+
+/// Pairs of hosts.
+pub type Pairs = Vec<(usize, usize)>;
+
+/// A length.
+pub struct AtLength<'a> {
+    /// What pairs take both ways beyond their class and what the other host adds, `[host][other]`, `ln(ratio)`.
+    pub beyond: Square,
+    /// What hosts add, `[host]`.
+    own: Vec<f64>,
+    pub rounds: &'a Rounds<'a>,
+    /// Standard deviation of a pair.
+    pub noise: f64,
+    /// The least effect of a host, `ln(ratio)`.
+    pub least: f64,
+}
+
+impl<'a> AtLength<'a> {
+    fn of(folded: &Folded, verdict: &Verdict, (length, rounds): (usize, &'a Rounds<'a>), least: f64) -> Self {
+        let fit = &verdict.fits[length];
+        let own: Vec<f64> = fit.send.iter().zip(&fit.receive).map(|(send, receive)| (send + receive) / 2.0).collect();
+        let rest = |i: usize, j: usize| folded.from_to(length, i, j) - verdict.usual(length, i, j);
+        let beyond = |i: usize, j: usize| (rest(i, j) + rest(j, i)) / 2.0 + own[i];
+        let mut square = Square::missing(folded.hosts());
+        square.rows_mut().enumerate().for_each(|(i, row)| {
+            row.iter_mut().enumerate().filter(|(j, _)| *j != i).for_each(|(j, value)| *value = beyond(i, j) as f32);
+        });
+        let least = least.max(folded.apart / folded.level[length]);
+        Self { beyond: square, own, rounds, noise: fit.noise, least }
+    }
+
+    /// What a pair takes beyond its class and its hosts.
+    pub fn beyond_hosts(&self, i: usize, j: usize) -> f64 {
+        self.beyond.at(i, j) - self.own[i]
+    }
+
+    /// The pairs of hosts, in the rounds in which they are measured.
+    pub fn by_rounds(&self) -> Vec<Pairs> {
+        let hosts = self.own.len();
+        let mut rounds = vec![Vec::new(); hosts];
+        for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
+            if let (Some(round), false) = (self.rounds.meeting(i, j), self.beyond.at(i, j).is_nan()) {
+                rounds[round].push((i, j));
+            }
+        }
+        rounds.retain(|pairs| !pairs.is_empty());
+        rounds
+    }
+}
+
+/// The lengths of a run in whose rounds every host meets others one after another; none where it does not.
+pub fn lengths<'a>(folded: &Folded, verdict: &Verdict, rounds: &'a [Rounds<'a>], asked: Asked) -> Vec<AtLength<'a>> {
+    if rounds.iter().all(|rounds| rounds.meeting(0, 1).is_none()) {
+        return Vec::new();
+    }
+    let of_length = |own| AtLength::of(folded, verdict, own, asked.least.host);
+    rounds.iter().enumerate().map(of_length).collect()
+}
