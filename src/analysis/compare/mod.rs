@@ -269,7 +269,7 @@ impl Comparing<'_> {
         let mut rest = self.difference.change.clone();
         let judge = |rest: &Folded, sign: f64| {
             let seen = if sign > 0.0 { rest.clone() } else { difference::negated(rest) };
-            let mut verdict = places::judge_with(&seen, distances.clone(), asked);
+            let mut verdict = places::judge_with(&seen, distances.clone(), asked, &[]);
             let mut suspects = std::mem::take(&mut verdict.suspects);
             let cells = links::Cells::of(&seen, &verdict, &suspects);
             for suspect in suspects.iter_mut().filter(|suspect| suspect.place.kind == Kind::Link) {

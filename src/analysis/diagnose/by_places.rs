@@ -3,12 +3,14 @@
 //! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds,
 //! what re-tests say, what is a remark only.
 
+mod load;
 mod retests;
 
 use std::collections::HashMap;
 
+use load::{under_load, without_refuted};
 use rayon::prelude::*;
-use retests::{Fate, fate, refuted, tested};
+use retests::{Fate, fate, tested};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
@@ -16,7 +18,7 @@ use super::{
     failed,
     findings::symptom_of,
     folded::Folded,
-    places::{self, Asked, Burst, Least, Place, Scatterer, Suspect, Verdict},
+    places::{self, Asked, Burst, COINCIDENCE, Least, Scatterer, Suspect, Verdict},
     rails, ranks, scatter,
 };
 use crate::{
@@ -26,11 +28,6 @@ use crate::{
     stats::median,
     units::{Hosts, hostlist},
 };
-
-/// Probability below which what several findings have in common is no coincidence. It chooses between two ways to say
-/// what is slow, not whether anything is, so that it has the level of tests whose error costs little: one in twenty
-/// (Fisher 1925).
-const COINCIDENCE: f64 = 0.05;
 
 /// Judges ranks, times and scatter of one run; returns its times by hosts, with pairs if that `is_contrasted`, and the
 /// group of every host.
@@ -77,24 +74,11 @@ pub(super) fn judge_run(
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = judge(&folded);
     }
-    let mut met = Vec::new();
+    let (mut met, mut loaded) = (Vec::new(), Vec::new());
     if schedule == Schedule::Disjoint {
-        let refuted = refuted(run, &is_left_out, &folded, &verdict)?;
-        let known: Vec<Place> = refuted.iter().map(|(suspect, _)| suspect.place.clone()).collect();
-        for (Suspect { place, range, .. }, _) in refuted.iter().filter(|own| own.0.place.kind == Kind::Node) {
-            for (length, other) in (range.0..=range.1).flat_map(|length| (0..hosts).map(move |other| (length, other))) {
-                folded.leave_out(length, (place.hosts[0], other));
-            }
-        }
-        if !refuted.is_empty() {
-            let kinds = verdict.kinds.take();
-            verdict = places::judge_without(&folded, verdict.distances, asked, &known);
-            verdict.kinds = kinds;
-            met.extend(refuted.into_iter().map(|(_, finding)| finding));
-        }
+        (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
+        loaded = places::loaded(&folded, &verdict, &rounds, asked);
     }
-    let loaded =
-        if schedule == Schedule::Disjoint { places::loaded(&folded, &verdict, &rounds, asked) } else { Vec::new() };
     let times = if is_contrasted { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
     diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
@@ -108,7 +92,7 @@ pub(super) fn judge_run(
             Finding { share_of_time: Some(share), ..finding(mode, &times, suspect) }
         }));
         let of_ranks = diagnosis.findings.extract_if(.., |finding| finding.rank.is_some()).collect();
-        let found = tested(run, &is_left_out, &times, &verdict, of_ranks)?;
+        let found = tested(run, &is_left_out, (&times, &verdict), (&verdict.suspects, of_ranks))?;
         for finding in found {
             match fate(&finding, schedule) {
                 Fate::Finding => diagnosis.findings.push(finding),
@@ -116,17 +100,7 @@ pub(super) fn judge_run(
                 Fate::Gone => {}
             }
         }
-        // Single pairs that were slow then are explained by it.
-        let own = std::mem::replace(&mut verdict.suspects, loaded);
-        let loaded = tested(run, &is_left_out, &times, &verdict, Vec::new())?;
-        verdict.suspects = own;
-        let crosses = |link: &Finding, way: &Finding| {
-            link.kind == Kind::Link && link.hosts.iter().filter(|host| way.hosts.contains(host)).count() == 1
-        };
-        met.retain(|found| !loaded.iter().any(|way| crosses(found, way)));
-        // Pairs that were measured again are not those that were slow under load: what they take alone counts.
-        let of_load = loaded.into_iter().filter(|way| way.retest != Some(RetestVerdict::Confirmed));
-        met.extend(of_load.map(|way| Finding { retest: way.retest.map(|_| RetestVerdict::Contention), ..way }));
+        under_load(run, &is_left_out, (&times, &verdict), &loaded, &mut met)?;
         join_links(&times.names, &verdict.distances.leaf, &mut met);
         let is_load = |finding: &mut Finding| finding.retest == Some(RetestVerdict::Contention);
         diagnosis.remarks.extend(met.extract_if(.., is_load).map(Remark::Load));

@@ -42,7 +42,7 @@ pub(super) fn judge(
         // Ways are shared, and some of a host's pairs meet others on them: of what is slow only in company, whole hosts
         // are at fault.
         let is_whole = |suspect: &&Suspect| suspect.place.kind == Kind::Node && !suspect.place.is_of_some();
-        let verdict = places::judge_with(&difference, distances, asked);
+        let verdict = places::judge_with(&difference, distances, asked, &[]);
         for suspect in verdict.suspects.iter().filter(is_whole) {
             let finding = Finding { symptom, ..by_places::finding(with, &difference, suspect) };
             let name = &finding.hosts[0];

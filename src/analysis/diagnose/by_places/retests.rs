@@ -15,21 +15,20 @@ use crate::{
     stats::{QUARTILE_DEVIATE, median, quantile},
 };
 
-/// The places of a run, and ranks that were found before, with what re-tests say of them.
+/// Places of a run, and ranks that were found before, with what re-tests say of them, in this order.
 pub(super) fn tested(
     run: &dyn Run,
     is_left_out: &[bool],
-    folded: &Folded,
-    verdict: &Verdict,
-    of_ranks: Vec<Finding>,
+    (folded, verdict): (&Folded, &Verdict),
+    (suspects, of_ranks): (&[Suspect], Vec<Finding>),
 ) -> Result<Vec<Finding>, BoxError> {
     let mode = run.header().mode;
-    let of_places = verdict.suspects.iter().map(|suspect| finding(mode, folded, suspect));
+    let of_places = suspects.iter().map(|suspect| finding(mode, folded, suspect));
     let mut found: Vec<Finding> = of_places.chain(of_ranks).collect();
-    let pairs = again(run, is_left_out, folded, verdict, &found)?;
+    let pairs = again(run, is_left_out, (folded, verdict), (suspects, &found))?;
     let is_isolated = run.header().schedule() == Schedule::Isolated;
     if !is_isolated {
-        let hosts = verdict.suspects.iter().enumerate().filter(|(_, suspect)| suspect.place.kind == Kind::Node);
+        let hosts = suspects.iter().enumerate().filter(|(_, suspect)| suspect.place.kind == Kind::Node);
         for (number, suspect) in hosts {
             if let Some(range) = confirmed_range(&pairs, verdict.noise, &found, (number, suspect.range)) {
                 let effect = median(&mut suspect.effects[range.0..=range.1].to_vec());
@@ -43,7 +42,7 @@ pub(super) fn tested(
         // Among others those that meet them are slower still: how slow a way makes any pair is seen alone.
         let cells = match (finding.kind, retest) {
             (Kind::Group | Kind::Routes, RetestVerdict::Confirmed) => {
-                let suspect = &verdict.suspects[number];
+                let suspect = &suspects[number];
                 suspect.agreement(alone.min(suspect.effect) / 2.0)
             }
             _ => finding.cells,
@@ -53,38 +52,20 @@ pub(super) fn tested(
     Ok(found.into_iter().enumerate().map(with).collect())
 }
 
-/// The places of a run that are as fast as their peers once they are measured again alone, and what is said of each: others
-/// were on the way. They must hide nothing else.
-pub(super) fn refuted(
-    run: &dyn Run,
-    is_left_out: &[bool],
-    folded: &Folded,
-    verdict: &Verdict,
-) -> Result<Vec<(Suspect, Finding)>, BoxError> {
-    let found = tested(run, is_left_out, folded, verdict, Vec::new())?;
-    let both = verdict.suspects.iter().cloned().zip(found);
-    let is_refuted = |own: &(Suspect, Finding)| {
-        own.1.retest == Some(RetestVerdict::Contention) && (is_shared(own.1.kind) || own.1.kind == Kind::Node)
-    };
-    Ok(both.filter(is_refuted).collect())
-}
-
 /// Whether messages of several hosts meet there.
-fn is_shared(kind: Kind) -> bool {
+pub(super) fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
 }
 
-/// The pairs that were measured again and cross any place. `found`: of places in their order, then of ranks.
+/// The pairs that were measured again and cross any place. `found`: of suspects in their order, then of ranks.
 fn again(
     run: &dyn Run,
     is_left_out: &[bool],
-    folded: &Folded,
-    places: &Verdict,
-    found: &[Finding],
+    (folded, places): (&Folded, &Verdict),
+    (suspects, found): (&[Suspect], &[Finding]),
 ) -> Result<Vec<Again>, BoxError> {
     let hosts = &run.header().hosts;
-    let crossing: Vec<Vec<bool>> =
-        places.suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
+    let crossing: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
     let is_isolated = run.header().schedule() == Schedule::Isolated;
     let mut pairs = Vec::new();
     for length in 0..run.lengths().len() {

@@ -20,6 +20,7 @@ use statrs::{
 use super::{
     Asked, Place, Suspect, Verdict, error,
     mixture::{Mixture, two_levels},
+    place::slow_lengths,
     rounds::{AtLength, Pairs, lengths},
 };
 use crate::{
@@ -215,8 +216,7 @@ pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
             None => (median(&mut own.values.clone()), own.others.clone()),
         };
         let (effects, mut met): (Vec<f64>, Vec<Vec<usize>>) = sequences.iter().zip(&levels).map(at).unzip();
-        let most = effects.iter().copied().fold(0.0, f64::max);
-        let slow: Vec<usize> = (0..effects.len()).filter(|length| effects[*length] >= most / 2.0).collect();
+        let slow = slow_lengths(&effects);
         let range = (*slow.first()?, *slow.last()?);
         // What is too little for the range of lengths is of the same burst, unless it is no part of the time.
         for (length, met) in met.iter_mut().enumerate().filter(|(length, _)| !slow.contains(length)) {

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Least,
+    COINCIDENCE, Least,
     fit::{Fit, USUAL},
     leaves::ALL,
     spread::Spread,
@@ -307,27 +307,23 @@ impl Distances {
 fn what_leaves_add(apart: &Square) -> Vec<f64> {
     let leaves = apart.side();
     let usual = |of: usize, but: usize| {
-        median(
-            &mut (0..leaves)
-                .filter(|leaf| ![of, but].contains(leaf))
-                .map(|leaf| apart.at(of, leaf))
-                .collect::<Vec<_>>(),
-        )
+        let others = (0..leaves).filter(|leaf| ![of, but].contains(leaf));
+        median(&mut others.map(|leaf| apart.at(of, leaf)).collect::<Vec<_>>())
     };
     let of_leaf = |leaf: usize| {
         let others = (0..leaves).filter(|other| *other != leaf);
         median(&mut others.map(|other| apart.at(leaf, other) - usual(other, leaf)).collect::<Vec<_>>())
     };
-    // The way that several leaves share adds nothing to what is between these.
+    // A way that several leaves share adds nothing between these, and a leaf that is alone in its pod is only far.
     let nearest = |leaf: usize| {
         let others = (0..leaves).filter(|other| *other != leaf);
         others.map(|other| apart.at(leaf, other)).fold(f64::INFINITY, f64::min)
     };
     let usual_nearest = median(&mut (0..leaves).map(nearest).collect::<Vec<_>>());
     let own: Vec<f64> = (0..leaves).map(|leaf| of_leaf(leaf).min(nearest(leaf) - usual_nearest)).collect();
-    // Leaves with hosts of several kinds differ too: a fault stands out, by chance in one of twenty runs.
+    // Leaves with hosts of several kinds differ too: a fault stands out.
     let Some(usual) = Spread::of(own.iter().copied()) else { return vec![0.0; leaves] };
-    let is_apart = |more: f64| more > 0.0 && usual.tail(more) * (leaves as f64) < 0.05;
+    let is_apart = |more: f64| more > 0.0 && usual.tail(more) * (leaves as f64) < COINCIDENCE;
     own.iter().map(|own| own - usual.centre).map(|more| if is_apart(more) { more } else { 0.0 }).collect()
 }
 

@@ -7,7 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::spread::Spread;
+use super::{place::slow_lengths, spread::Spread};
 use crate::{
     analysis::diagnose::{Agreement, Direction, folded::Folded},
     stats::median_of,
@@ -87,8 +87,8 @@ pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
         let of_pairs = |length: usize| median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
         let effects: Vec<f64> = (0..scatter.lengths.len()).map(of_pairs).collect();
         let most = effects.iter().copied().fold(f64::MIN, f64::max);
-        let is_meant = |length: &usize| effects[*length] >= most / 2.0;
-        let range = ((0..effects.len()).find(is_meant)?, (0..effects.len()).rev().find(is_meant)?);
+        let meant = slow_lengths(&effects);
+        let range = (*meant.first()?, *meant.last()?);
         let of_range =
             |pair: &(usize, usize)| median_of((range.0..=range.1).map(|length| at(length, *pair)), &mut Vec::new());
         let known: Vec<f64> = pairs.iter().map(of_range).filter(|value| !value.is_nan()).collect();

@@ -6,7 +6,7 @@
 //! longer than others, so that they are looked for from their own on.
 
 use super::{
-    Budget, Place, Suspect, View,
+    Budget, COINCIDENCE, Place, Suspect, View,
     distance::Distances,
     fit::{USUAL, centre},
     hosts::{more_than_elsewhere, way},
@@ -265,14 +265,13 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
         let least = of_half.centre + (budget.least.way / 2.0).max(fit.noise);
         let slow = way.rests.iter().filter(|rest| **rest > least).count() as f64;
         // Where pairs meet others, levels of ways are far from normal: more of its pairs are slow at least than those of any
-        // of so many ways would be by chance in one of twenty runs (Fisher 1925).
-        let is_level = slow > ALL * count && more > (20.0 * ways.len() as f64).ln();
-        let by_count = (way.fastest - usual, price - more);
-        // Of three sets it may as well be the ways of the third one that differ: too few levels to say what is usual.
-        let is_count = sets.len() > 3 && (budget.allows(by_count.1) || !is_level);
-        let (effect, log) = if is_count { by_count } else { by_level };
-        let is_level = is_level || is_count;
-        (is_level && effect >= budget.least.way && budget.allows(log)).then_some((way.ends.0, way.ends.1, effect, log))
+        // of so many ways would be by coincidence. And of three sets it may as well be the third one's ways that differ: too
+        // few to say how many are slow usually.
+        let is_level = slow > ALL * count && more > (ways.len() as f64 / COINCIDENCE).ln();
+        let by_count = (sets.len() > 3).then_some((way.fastest - usual, price - more));
+        let is_found = |(effect, log): &(f64, f64)| *effect >= budget.least.way && budget.allows(*log);
+        let found = by_count.filter(is_found).or(is_level.then_some(by_level).filter(is_found));
+        found.map(|(effect, log)| (way.ends.0, way.ends.1, effect, log))
     };
     let slow: Vec<(usize, usize, f64, f64)> = ways.iter().filter_map(one_way).collect();
     let is_slow = |a: usize, b: usize| slow.iter().any(|way| (way.0, way.1) == (a, b));

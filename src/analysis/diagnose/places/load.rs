@@ -9,7 +9,8 @@
 use rayon::prelude::*;
 
 use super::{
-    Asked, Place, Suspect, Verdict, error, leaves,
+    Asked, Place, Suspect, Verdict, error,
+    place::slow_lengths,
     rounds::{AtLength, lengths},
 };
 use crate::{
@@ -77,6 +78,15 @@ impl OfLength {
         // Every pair is of two leaves. Half a round more: a rate that was never seen is not known to be zero (Jeffreys).
         (slow_rounds, rounds * (slow / 2.0 + 0.5) / (all / 2.0 + 1.0))
     }
+
+    /// What a leaf takes in its slow rounds, `ln(ratio)`, and how many of the pairs that cross its way are of these.
+    fn slow(&self, leaf: usize) -> (f64, Agreement) {
+        let own = || self.crossings.iter().filter(|own| own.leaf == leaf);
+        let slow: Vec<&Crossing> = own().filter(|own| own.level(None) > self.least).collect();
+        let cells = Agreement { slow: slow.iter().map(|own| own.count).sum(), of: own().map(|own| own.count).sum() };
+        let level = median(&mut slow.iter().map(|own| own.level(None)).collect::<Vec<_>>());
+        (if slow.is_empty() { 0.0 } else { level }, cells)
+    }
 }
 
 /// Bound on the logarithm of the probability of so many events or more where so many are expected (Chernoff 1952).
@@ -86,52 +96,41 @@ fn log_of_more(events: f64, expected: f64) -> f64 {
 
 /// The leaves that are slow under load. `rounds`: `[length]`, in which hosts meet.
 pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Vec<Suspect> {
-    let [_, sets] = leaves::sets(&verdict.distances);
-    if sets.len() < 3 || asked.mode.is_collective() {
+    let (hosts, distances) = (folded.hosts(), &verdict.distances);
+    let members: Vec<Vec<usize>> = (0..distances.leaves()).map(|leaf| distances.members(leaf)).collect();
+    if members.len() < 3 || asked.mode.is_collective() {
         return Vec::new();
     }
-    let hosts = folded.hosts();
     let mut is_found = vec![false; hosts * hosts];
     for suspect in &verdict.suspects {
         is_found.iter_mut().zip(suspect.place.crossing(hosts)).for_each(|(is_any, is_own)| *is_any |= is_own);
     }
-    let leaf = &verdict.distances.leaf;
-    let of_length = |at: &AtLength<'_>| OfLength::of(at, leaf, &is_found, asked.least.way);
+    let of_length = |at: &AtLength<'_>| OfLength::of(at, &distances.leaf, &is_found, asked.least.way);
     let lengths: Vec<OfLength> = lengths(folded, verdict, rounds, asked).par_iter().map(of_length).collect();
-    let sizes: Vec<usize> = (0..verdict.distances.leaves()).map(|own| verdict.distances.members(own).len()).collect();
-    let suspect = |number: usize| {
+    let suspect = |leaf: usize| {
         // A leaf of fewer hosts shares its cables among fewer pairs.
-        let is_peer = |other: usize| sizes[other] >= sizes[number];
-        let of_lengths: Vec<_> = lengths.iter().map(|length| length.of_leaf(number, is_peer)).collect();
+        let is_peer = |other: usize| members[other].len() >= members[leaf].len();
+        let of_lengths: Vec<_> = lengths.iter().map(|length| length.of_leaf(leaf, is_peer)).collect();
         // What is short of bandwidth is short of it from a length on.
         let from = |first: usize| {
             let (slow, expected) =
                 of_lengths[first..].iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
             log_of_more(slow, expected)
         };
-        let log = (0..lengths.len()).map(from).fold(0.0, f64::min) + ((sets.len() * lengths.len()) as f64).ln();
-        if log >= error(&verdict.distances, asked) {
+        let looked_at = (members.len() * lengths.len()) as f64;
+        let log = (0..lengths.len()).map(from).fold(0.0, f64::min) + looked_at.ln();
+        if log >= error(distances, asked) {
             return None;
         }
-        // In slow rounds, at every length; and the pairs that are as slow there.
-        let of_length = |length: &OfLength| {
-            let own = || length.crossings.iter().filter(|own| own.leaf == number);
-            let slow = || own().filter(|own| own.level(None) > length.least);
-            let pairs = own().map(|own| own.count).sum::<usize>();
-            let level = median(&mut slow().map(|own| own.level(None)).collect::<Vec<_>>());
-            let level = if level.is_nan() { 0.0 } else { level };
-            (level, Agreement { slow: slow().map(|own| own.count).sum(), of: pairs })
-        };
-        let (effects, cells): (Vec<f64>, Vec<Agreement>) = lengths.iter().map(of_length).unzip();
-        let most = effects.iter().copied().fold(0.0, f64::max);
-        let is_slow = |length: &usize| effects[*length] >= most / 2.0;
-        let range = ((0..effects.len()).find(is_slow)?, (0..effects.len()).rfind(is_slow)?);
-        let cells = cells[range.0..=range.1]
-            .iter()
-            .fold(Agreement::default(), |sum, own| Agreement { slow: sum.slow + own.slow, of: sum.of + own.of });
-        let place = Place::of(Kind::Group, verdict.distances.members(number), Direction::Both);
+        let (effects, cells): (Vec<f64>, Vec<Agreement>) = lengths.iter().map(|length| length.slow(leaf)).unzip();
+        let slow = slow_lengths(&effects);
+        let range = (*slow.first()?, *slow.last()?);
+        let meant = &cells[range.0..=range.1];
+        let cells =
+            Agreement { slow: meant.iter().map(|own| own.slow).sum(), of: meant.iter().map(|own| own.of).sum() };
+        let place = Place::of(Kind::Group, members[leaf].clone(), Direction::Both);
         let effect = median(&mut effects[range.0..=range.1].to_vec());
         Some(Suspect { place, effect, log, range, effects, cells, excesses: Vec::new() })
     };
-    (0..sizes.len()).into_par_iter().filter_map(suspect).collect()
+    (0..members.len()).into_par_iter().filter_map(suspect).collect()
 }

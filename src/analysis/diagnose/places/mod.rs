@@ -22,9 +22,9 @@
 //!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
 //! ([`bursts`]), and a fabric that is ([`busy`]) is told; what was measured meanwhile is left out, and the places are
-//! judged again. Leaves that are slow in the rounds in which several of their messages are on the way are looked for last, for
-//! they are no fault of one part (load). What is as fast as its peers once it is measured again alone hides nothing: the
-//! others are judged once more without it.
+//! judged again. Leaves that are slow as soon as several of their messages are on the way are looked for last ([`loaded`]):
+//! they are a remark, and take nothing of the errors that follow. What is as fast as its peers once it is measured again
+//! alone hides nothing: the others are judged once more without it.
 //!
 //! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view
 //! and yields suspects, and a line in [`search`].
@@ -112,6 +112,10 @@ impl Least {
 /// Passes over all searches: what is found first may hide something else.
 const PASSES: usize = 3;
 
+/// Probability below which something is no coincidence, where that chooses between two ways to say what is slow, or guards
+/// what another test has found: an error costs little, so that it has the level of one in twenty (Fisher 1925).
+pub const COINCIDENCE: f64 = 0.05;
+
 /// Least share of the pairs from which distances are found.
 pub const LEAST_MEASURED: f64 = 0.5;
 
@@ -182,20 +186,15 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
             ends.map(|band| Fit::of(&medians(folded, std::slice::from_ref(band)), &distances)).collect();
         kinds = distances.find_kinds(&fits.iter().collect::<Vec<_>>());
     }
-    let mut verdict = judge_with(folded, distances, asked);
+    let mut verdict = judge_with(folded, distances, asked, &[]);
     verdict.kinds = kinds;
     verdict
 }
 
 /// Finds the places that are slow where distances are known. `folded` may be the difference of two runs, `ln(new /
 /// base)` with the levels of one of them: distances are then those of a run, as a fault must not hide in a class of its
-/// own.
-pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked) -> Verdict {
-    judge_without(folded, distances, asked, &[])
-}
-
-/// The same where some places are known not to be slow, whatever they seem.
-pub fn judge_without(folded: &Folded, distances: Distances, asked: Asked, known: &[Place]) -> Verdict {
+/// own. `known`: ways that are not slow, whatever they seem.
+pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[Place]) -> Verdict {
     let bands = bands(&folded.level);
     let Some(shortest) = bands.first().map(|band| folded.level[band[0]]) else {
         return Verdict::of(folded, Vec::new(), distances, asked.least);
@@ -298,7 +297,9 @@ fn search(
         // What was found may have hidden another one of its kind.
         for _ in 0..PASSES {
             let mut found = best(views[..wide].iter().flat_map(search).collect());
-            found.retain(|suspect| !known.iter().any(|place| is_one(place, &suspect.place)));
+            found.retain(|Suspect { place, .. }| {
+                !known.iter().any(|known| known.kind == place.kind && is_one(known, place))
+            });
             if found.is_empty() {
                 break;
             }

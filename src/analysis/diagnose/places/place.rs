@@ -122,6 +122,13 @@ pub struct Suspect {
     pub excesses: Vec<f64>,
 }
 
+/// The lengths at which something is slow, by number: by half at least of what it is where that is most. `effects`:
+/// `[length]`.
+pub(super) fn slow_lengths(effects: &[f64]) -> Vec<usize> {
+    let most = effects.iter().copied().fold(0.0, f64::max);
+    (0..effects.len()).filter(|length| effects[*length] >= most / 2.0).collect()
+}
+
 impl Suspect {
     /// Cells that are slow by so much.
     pub fn agreement(&self, least: f64) -> Agreement {

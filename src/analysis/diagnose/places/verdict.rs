@@ -8,7 +8,7 @@ use super::{
     Least,
     distance::Distances,
     fit::{Fit, centre},
-    place::Suspect,
+    place::{Suspect, slow_lengths},
     view::{leave_out, medians},
 };
 use crate::{
@@ -62,8 +62,7 @@ impl Verdict {
             };
             suspect.effects = (0..lengths.len()).map(at).collect();
             let most = suspect.effects.iter().copied().fold(0.0, f64::max);
-            let is_slow = |length: &usize| suspect.effects[*length] >= most / 2.0;
-            let slow: Vec<usize> = (0..lengths.len()).filter(is_slow).collect();
+            let slow = slow_lengths(&suspect.effects);
             match (slow.first(), slow.last()) {
                 (Some(&first), Some(&last)) if most > 0.0 => {
                     suspect.range = (first, last);

@@ -1,0 +1,67 @@
+//! What is slow only while others communicate.
+//!
+//! In: a run among whose pairs several are measured at the same time, and its places. Out: a [`Verdict`] in which what
+//! re-tests refute hides nothing ([`without_refuted`]), and what is worth a remark ([`under_load`]).
+
+use super::{
+    Finding, RetestVerdict,
+    retests::{is_shared, tested},
+};
+use crate::{
+    analysis::diagnose::{
+        Kind,
+        folded::Folded,
+        places::{self, Asked, Place, Suspect, Verdict},
+    },
+    record::{BoxError, Run},
+};
+
+/// Judges a run once more where places of it are as fast as their peers once they are measured again alone: others were on
+/// the way. What such hosts take at these lengths is left out, such ways are not looked for. Returns them too.
+pub(super) fn without_refuted(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    folded: &mut Folded,
+    verdict: Verdict,
+    asked: Asked,
+) -> Result<(Verdict, Vec<Finding>), BoxError> {
+    let found = tested(run, is_left_out, (folded, &verdict), (&verdict.suspects, Vec::new()))?;
+    let is_refuted = |finding: &Finding| {
+        finding.retest == Some(RetestVerdict::Contention) && (is_shared(finding.kind) || finding.kind == Kind::Node)
+    };
+    let (refuted, found): (Vec<&Suspect>, Vec<Finding>) =
+        verdict.suspects.iter().zip(found).filter(|(_, finding)| is_refuted(finding)).unzip();
+    if refuted.is_empty() {
+        return Ok((verdict, found));
+    }
+    let (hosts, ways): (Vec<&Suspect>, Vec<&Suspect>) =
+        refuted.into_iter().partition(|suspect| suspect.place.kind == Kind::Node);
+    let all = folded.hosts();
+    for Suspect { place, range, .. } in hosts {
+        let pairs = (range.0..=range.1).flat_map(|length| (0..all).map(move |other| (length, other)));
+        pairs.for_each(|(length, other)| folded.leave_out(length, (place.hosts[0], other)));
+    }
+    let known: Vec<Place> = ways.into_iter().map(|suspect| suspect.place.clone()).collect();
+    let mut again = places::judge_with(folded, verdict.distances, asked, &known);
+    again.kinds = verdict.kinds;
+    Ok((again, found))
+}
+
+/// Adds the leaves that are slow under load to what `met` others, instead of single pairs that were slow for it.
+pub(super) fn under_load(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    (times, verdict): (&Folded, &Verdict),
+    loaded: &[Suspect],
+    met: &mut Vec<Finding>,
+) -> Result<(), BoxError> {
+    let loaded = tested(run, is_left_out, (times, verdict), (loaded, Vec::new()))?;
+    let crosses = |link: &Finding, way: &Finding| {
+        link.kind == Kind::Link && link.hosts.iter().filter(|host| way.hosts.contains(host)).count() == 1
+    };
+    met.retain(|found| !loaded.iter().any(|way| crosses(found, way)));
+    // Pairs that were measured again are not those that were slow under load: what they take alone counts.
+    let of_load = loaded.into_iter().filter(|way| way.retest != Some(RetestVerdict::Confirmed));
+    met.extend(of_load.map(|way| Finding { retest: way.retest.map(|_| RetestVerdict::Contention), ..way }));
+    Ok(())
+}
