@@ -104,21 +104,17 @@ fn again(
                 usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
             }
         }
-        // Slow pairs are measured again, and some of these may be slow alone too, at a place that was not found: the median
-        // of the healthy ones is estimated from the faster ones.
-        let usual = |of_class: &mut Vec<f64>| {
-            let [quartile, eighth] = [places::USUAL, places::USUAL / 2.0].map(|share| quantile(of_class, share));
-            quartile + BELOW * (quartile - eighth)
-        };
-        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(usual).collect();
+        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|times| healthy(times)).collect();
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
             let known = usual_alone[places.distances.class(from, to)];
-            // A moment at which all pairs take longer says nothing of any. Short messages do not make a way busy.
+            // A moment at which all pairs take longer says nothing of any. Short messages hardly make a way busy, and are seldom
+            // measured again but where they are slow.
             let usual_alone = match is_isolated {
                 true => usual.max(known),
-                false if is_short || known.is_nan() => usual,
+                false if is_short => usual.min(known),
+                false if known.is_nan() => usual,
                 false => known,
             };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
@@ -184,6 +180,14 @@ fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) ->
         *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
     }
     verdicts
+}
+
+/// What healthy pairs take, of those that were measured again, `ln(time)`: slow ones are, and some of these may be slow alone
+/// too, at a place that was not found. So the median is estimated from the faster ones, and is no more than that of all.
+fn healthy(times: &mut [f64]) -> f64 {
+    let quantile = |share| quantile(times, share);
+    let [quartile, eighth, median] = [places::USUAL, places::USUAL / 2.0, 0.5].map(quantile);
+    (quartile + BELOW * (quartile - eighth)).min(median)
 }
 
 /// By how much the median of a normal distribution is above its lower quartile, in units of how much that is above its lower
@@ -265,5 +269,20 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
         (Some(RetestVerdict::Confirmed), _) | (_, false) => Fate::Finding,
         (Some(RetestVerdict::Transient), true) => Fate::Gone,
         (None, true) => Fate::Met,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn healthy_pairs_take_what_the_faster_ones_say_and_no_more_than_the_median() {
+        let spread: Vec<f64> = (-8..=8).map(|step| f64::from(step) / 100.0).collect();
+        // Six of 23 are slow.
+        let usual = healthy(&mut [&spread[..], &[0.7; 6]].concat());
+        assert!(usual.abs() < 0.02, "{usual}");
+        // Where a clock ticks, most take the same.
+        assert_eq!(healthy(&mut [-0.02, -0.01, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.0);
     }
 }

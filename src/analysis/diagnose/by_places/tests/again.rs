@@ -163,3 +163,25 @@ fn what_is_refuted_by_its_re_tests_hides_no_late_host() {
     let named = found(&judged(&run));
     assert_eq!(named, ["node n03 both latency", "node n05 both latency", "node n07 both latency"]);
 }
+
+#[test]
+fn a_rank_that_is_late_alone_is_named_where_all_that_leave_a_leaf_meet_others() {
+    let busy = 0.3e-6;
+    let is_busy = |length: u64, from: usize, to: usize| length == 4096 && from / 16 != to / 16;
+    let late = |length: u64, from: usize, to: usize| {
+        let core = if from == 5 || to == 5 { 0.1e-6 } else { 0.0 };
+        core + if is_busy(length, from, to) { busy } else { 0.0 }
+    };
+    let mut run = measured_by_ranks((32, 2, Schedule::Disjoint), late, |_, _| 1.0);
+    let times = run.matrix(Statistic::Median, 2).unwrap();
+    let again = |(source, destination): (usize, usize)| {
+        let first = times[(source, destination)];
+        Retest { source, destination, first, second: first, alone: first - busy }
+    };
+    let healthy = [(0, 20), (21, 3), (40, 7), (8, 51), (33, 60), (17, 62)];
+    run.write_retests(2, &[&[(5, 24), (41, 5)][..], &healthy].concat().into_iter().map(again).collect::<Vec<_>>())
+        .unwrap();
+    let diagnosis = judged(&run);
+    assert_eq!(found(&diagnosis), ["rank n02 both latency"], "{:?}", diagnosis.remarks);
+    assert_eq!(diagnosis.findings[0].retest, Some(RetestVerdict::Confirmed));
+}
