@@ -294,6 +294,14 @@ impl<'a> Rounds<'a> {
         }
     }
 
+    /// The same pair by pair, where pairs of hosts are measured one after another.
+    pub fn turn(&self, a: usize, b: usize) -> Option<usize> {
+        let Order::Isolated { pairing, labels, between } = &self.order else { return None };
+        let round = self.meeting(a, b)?;
+        let (_, slot) = pairing.meets(round, labels.label[self.hosts.ranks_of(a)[0]])?;
+        Some(round * between.slots + slot)
+    }
+
     /// The `index`-th round.
     pub fn get(&self, index: usize) -> Option<Round<'_>> {
         (index < self.len()).then_some(Round { rounds: self, index })

@@ -425,3 +425,46 @@ fn a_leaf_that_is_slower_than_others_with_as_many_messages_on_the_way_is_slow_un
         |remark: &Remark| matches!(remark, Remark::Again(found) if found.iter().any(|one| one.kind == Kind::Group));
     assert!(!all.iter().any(is_way), "{all:?}");
 }
+
+#[test]
+fn links_that_stand_together_in_time_are_one_busy_moment() {
+    let plain = measured((24, Schedule::Isolated), |_, _, _| 0.0, |_, _| 1.0);
+    let rounds = plain.header().rounds(Bytes(1 << 20)).expect("a plan");
+    // Of 276 turns, less than a round.
+    let judge = |is_slow: &dyn Fn(usize) -> bool| {
+        let slower = |from: usize, to: usize| if rounds.turn(from, to).is_some_and(is_slow) { 1.7 } else { 1.0 };
+        let late = |length: u64, from: usize, to: usize| {
+            if length == 1 << 20 { (slower(from, to) - 1.0) * length as f64 / 12.5e9 } else { 0.0 }
+        };
+        let mut run = measured((24, Schedule::Isolated), late, |_, _| 1.0);
+        let times = run.matrix(Statistic::Median, 4).unwrap();
+        let pairs = (0..24 * 24).map(|pair| (pair / 24, pair % 24)).filter(|(from, to)| slower(*from, *to) > 1.0);
+        let again = |(source, destination): (usize, usize)| {
+            let first = times[(source, destination)];
+            Retest { source, destination, first, second: first, alone: first }
+        };
+        let again: Vec<Retest> = pairs.map(again).collect();
+        run.write_retests(4, &again).unwrap();
+        judged(&run)
+    };
+    let busy = judge(&|turn| (150..157).contains(&turn));
+    assert_eq!(found(&busy), Vec::<String>::new());
+    assert!(matches!(busy.remarks[..], [Remark::Busy { .. }]), "{:?}", busy.remarks);
+    let links = judge(&|turn| [20, 77, 150, 240].contains(&turn));
+    assert!(
+        links.findings.iter().all(|found| found.kind == Kind::Link) && links.findings.len() == 4,
+        "{:?}",
+        found(&links)
+    );
+}
+
+#[test]
+fn nearly_all_cards_of_a_leaf_are_named_however_many_of_them_meet_each_other() {
+    let card = |host: usize| if (8..15).contains(&host) { 2.5 } else { 1.0 };
+    // Of messages out of a leaf some meet others.
+    let load = |from: usize, to: usize| if from / 8 != to / 8 && (from + 3 * to) % 5 == 0 { 1.4 } else { 1.0 };
+    let slower = |from: usize, to: usize| f64::max(card(from), card(to)) * load(from, to);
+    let named = found(&judged(&measured((24, Schedule::Disjoint), |_, _, _| 0.0, slower)));
+    let all: Vec<String> = (8..15).map(|host| format!("node n{host:02} both bandwidth")).collect();
+    assert_eq!(named, all);
+}

@@ -154,36 +154,61 @@ fn log_of_runs(is_slow: &[bool]) -> f64 {
 
 /// Logarithm of the probability that at all these lengths slow pairs stand together so well by chance: the order is
 /// drawn at every length, so that what each says is its own (Fisher 1925).
-fn log_of(levels: &[Option<Mixture>]) -> f64 {
-    let logs: Vec<f64> = levels.iter().flatten().map(|levels| log_of_runs(&levels.is_upper)).collect();
+fn log_of<'a>(lengths: impl Iterator<Item = &'a [bool]>) -> f64 {
+    let logs: Vec<f64> = lengths.map(log_of_runs).collect();
     let fisher = ChiSquared::new(2.0 * logs.len() as f64);
     fisher.map_or(0.0, |fisher| fisher.sf(-2.0 * logs.iter().sum::<f64>()).max(f64::MIN_POSITIVE).ln())
 }
 
-/// Whether most pairs are slow for a part of the time. `rounds`: `[length]`.
+/// Whether most pairs are slow for a part of the time: of rounds, or, where pairs are measured one after another, of a round.
+/// `rounds`: `[length]`.
 pub fn busy(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Option<Busy> {
     let lengths = lengths(folded, verdict, rounds, asked);
-    let by_rounds: Vec<_> = lengths.par_iter().map(AtLength::by_rounds).collect();
-    let levels: Vec<Option<Mixture>> =
-        lengths.iter().zip(&by_rounds).map(|(at, rounds)| at.levels_of_fabric(rounds)).collect();
-    if log_of(&levels) >= error(&verdict.distances, asked) {
+    let error = error(&verdict.distances, asked);
+    let of_rounds = |at: &AtLength| {
+        let rounds = at.by_rounds();
+        let slow = at.levels_of_fabric(&rounds).map(|levels| (levels.is_upper, levels.effect));
+        (rounds, slow)
+    };
+    busy_in(lengths.par_iter().map(of_rounds).collect(), error).or_else(|| {
+        // What seems to be links is one moment where it stands together in time.
+        let links: Vec<&Suspect> = verdict.suspects.iter().filter(|suspect| suspect.place.kind == Kind::Link).collect();
+        let of_turns = |(length, at): (usize, &AtLength)| {
+            let turns = at.by_turns();
+            let link = |pair: &Pairs| {
+                let [i, j] = pair.first().map_or([0; 2], |(i, j)| [*i, *j]);
+                let is_there = |link: &&&Suspect| link.place.hosts == [i, j] || link.place.hosts == [j, i];
+                links.iter().find(is_there).filter(|link| slow_lengths(&link.effects).contains(&length))
+            };
+            let slow: Vec<Option<f64>> = turns.iter().map(|pair| Some(link(pair)?.effects[length])).collect();
+            let effect = median(&mut slow.iter().flatten().copied().collect::<Vec<_>>());
+            (turns, (!effect.is_nan()).then(|| (slow.iter().map(Option::is_some).collect(), effect)))
+        };
+        busy_in(lengths.iter().enumerate().map(of_turns).collect(), error)
+    })
+}
+
+/// The pairs of every moment in order; which moments are slow, and by how much, where any are.
+type Moments = (Vec<Pairs>, Option<(Vec<bool>, f64)>);
+
+/// `moments`: `[length]`.
+fn busy_in(moments: Vec<Moments>, error: f64) -> Option<Busy> {
+    let slow = || moments.iter().filter_map(|(_, slow)| slow.as_ref());
+    if log_of(slow().map(|(is_slow, _)| &is_slow[..])) >= error {
         return None;
     }
-    let busy: Vec<usize> = (0..levels.len()).filter(|length| levels[*length].is_some()).collect();
-    let is_slow = || levels.iter().flatten().flat_map(|levels| &levels.is_upper);
-    let met = |(levels, rounds): (&Option<Mixture>, Vec<Pairs>)| {
-        let is_upper = levels.as_ref().map_or(&[][..], |levels| &levels.is_upper);
-        let is_near =
-            |round: usize| (round.saturating_sub(1)..=round + 1).any(|near| is_upper.get(near) == Some(&true));
-        let slow = rounds.into_iter().enumerate().filter(|(round, _)| is_near(*round));
-        slow.flat_map(|(_, pairs)| pairs).collect()
+    let effect = median(&mut slow().map(|(_, effect)| *effect).collect::<Vec<_>>());
+    let is_slow = || slow().flat_map(|(is_slow, _)| is_slow);
+    let share = is_slow().filter(|slow| **slow).count() as f64 / is_slow().count() as f64;
+    let busy: Vec<usize> = (0..moments.len()).filter(|length| moments[*length].1.is_some()).collect();
+    let met = |(pairs, slow): (Vec<Pairs>, Option<(Vec<bool>, f64)>)| {
+        let is_slow = slow.map_or(Vec::new(), |(is_slow, _)| is_slow);
+        let is_near = |at: usize| (at.saturating_sub(1)..=at + 1).any(|near| is_slow.get(near) == Some(&true));
+        let met = pairs.into_iter().enumerate().filter(|(at, _)| is_near(*at));
+        met.flat_map(|(_, pairs)| pairs).collect()
     };
-    Some(Busy {
-        effect: median(&mut levels.iter().flatten().map(|levels| levels.effect).collect::<Vec<_>>()),
-        range: (*busy.first()?, *busy.last()?),
-        share: is_slow().filter(|slow| **slow).count() as f64 / is_slow().count() as f64,
-        met: levels.iter().zip(by_rounds).map(met).collect(),
-    })
+    let range = (*busy.first()?, *busy.last()?);
+    Some(Busy { effect, range, share, met: moments.into_iter().map(met).collect() })
 }
 
 /// The hosts that are slow for a part of the time. `rounds`: `[length]`.
@@ -194,10 +219,12 @@ pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
         return Vec::new();
     }
     let (error, price) = (error(&verdict.distances, asked), (hosts as f64).ln());
+    let log_of =
+        |levels: &[Option<Mixture>]| log_of(levels.iter().flatten().map(|levels| &levels.is_upper[..])) + price;
     let burst = |host: usize| {
         let sequences: Vec<Sequence> = lengths.iter().map(|at| at.sequence(host)).collect();
         let mut levels: Vec<Option<Mixture>> = lengths.iter().zip(&sequences).map(|(at, own)| at.levels(own)).collect();
-        if log_of(&levels) + price >= error {
+        if log_of(&levels) >= error {
             return None;
         }
         let leaf = verdict.distances.members(verdict.distances.leaf[host]);
@@ -206,7 +233,7 @@ pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
         for ((at, own), found) in lengths.iter().zip(&sequences).zip(&mut levels) {
             found.take_if(|found| at.is_shared(&near, &own.slow_moments(found, hosts), found.effect));
         }
-        let log = log_of(&levels) + price;
+        let log = log_of(&levels);
         if log >= error {
             return None;
         }

@@ -272,8 +272,12 @@ impl Suspect {
 
 /// Share of a host's pairs that are slow by half of the effect at least.
 fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
-    let host = place.hosts[0];
-    let pairs = (0..view.fit.send.len()).filter(|other| *other != host).map(|other| (host, other));
+    let (host, fit) = (place.hosts[0], &view.fit);
+    // Of two cards the slower counts once: a pair of two slow hosts is no slower. What cores take adds.
+    let is_as_slow =
+        |other: usize| view.is_long && place.direction.of(fit.send[other], fit.receive[other]) >= effect / 2.0;
+    let others = (0..fit.send.len()).filter(|other| *other != host && !is_as_slow(*other));
+    let pairs = others.map(|other| (host, other));
     let (slow, all) = slow_of(view, place, pairs, effect / 2.0);
     slow as f64 / all.max(1) as f64
 }

@@ -48,15 +48,22 @@ impl<'a> AtLength<'a> {
 
     /// The pairs of hosts, in the rounds in which they are measured.
     pub fn by_rounds(&self) -> Vec<Pairs> {
+        self.in_order(|i, j| self.rounds.meeting(i, j))
+    }
+
+    /// The same pair by pair, where these are measured one after another; else nothing.
+    pub fn by_turns(&self) -> Vec<Pairs> {
+        self.in_order(|i, j| self.rounds.turn(i, j))
+    }
+
+    fn in_order(&self, moment: impl Fn(usize, usize) -> Option<usize>) -> Vec<Pairs> {
         let hosts = self.own.len();
-        let mut rounds = vec![Vec::new(); hosts];
-        for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
-            if let (Some(round), false) = (self.rounds.meeting(i, j), self.beyond.at(i, j).is_nan()) {
-                rounds[round].push((i, j));
-            }
-        }
-        rounds.retain(|pairs| !pairs.is_empty());
-        rounds
+        let known = |(i, j): &(usize, usize)| !self.beyond.at(*i, *j).is_nan();
+        let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))).filter(known);
+        let mut pairs: Vec<(usize, (usize, usize))> =
+            pairs.filter_map(|(i, j)| Some((moment(i, j)?, (i, j)))).collect();
+        pairs.sort_unstable();
+        pairs.chunk_by(|a, b| a.0 == b.0).map(|same| same.iter().map(|(_, pair)| *pair).collect()).collect()
     }
 }
 
