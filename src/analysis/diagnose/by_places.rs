@@ -100,6 +100,16 @@ pub(super) fn judge_run(
                 Fate::Gone => {}
             }
         }
+        if schedule == Schedule::Isolated {
+            // Nothing is on the way: what one of them is confirmed to be, those with an end in common are too.
+            let is_link = |finding: &mut Finding| finding.kind == Kind::Link;
+            let mut links: Vec<Finding> = diagnosis.findings.extract_if(.., is_link).collect();
+            links.extend(met.extract_if(.., is_link));
+            join_links(&times.names, &verdict.distances.leaf, &mut links);
+            let (confirmed, again): (Vec<_>, Vec<_>) = links.into_iter().partition(|link| link.retest.is_some());
+            diagnosis.findings.extend(confirmed);
+            met.extend(again);
+        }
         under_load(run, &is_left_out, (&times, &verdict), &loaded, &mut met)?;
         join_links(&times.names, &verdict.distances.leaf, &mut met);
         let is_load = |finding: &mut Finding| finding.retest == Some(RetestVerdict::Contention);
@@ -216,7 +226,17 @@ fn joined(findings: &[Finding]) -> Option<Finding> {
         of: findings.iter().map(|finding| finding.cells.of).sum(),
     };
     let retest = findings.iter().find_map(|finding| finding.retest);
-    Some(Finding { rank: None, ratio: median(&mut ratios), cells, retest, ..most.clone() })
+    let first = findings.iter().map(|finding| finding.lengths.0).min()?;
+    let last = findings.iter().map(|finding| finding.lengths.1).max()?;
+    let at = |number: usize| {
+        let own = &most.curve[number];
+        let curves = findings.iter().map(|finding| &finding.curve[number]);
+        let slowest = curves.max_by(|a, b| a.ratio.total_cmp(&b.ratio)).unwrap_or(own);
+        AtLength { is_meant: (first..=last).contains(&own.length), ..slowest.clone() }
+    };
+    let curve = (0..most.curve.len()).map(at).collect();
+    let ratio = median(&mut ratios);
+    Some(Finding { rank: None, ratio, cells, retest, lengths: (first, last), curve, ..most.clone() })
 }
 
 /// Puts the findings about links that have an end in common together: that is a host which is slow with some others, or,
