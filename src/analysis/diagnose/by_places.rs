@@ -3,6 +3,7 @@
 //! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds,
 //! what re-tests say, what is a remark only.
 
+mod alone;
 mod load;
 mod retests;
 
@@ -79,9 +80,8 @@ pub(super) fn judge_run(
         (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
         loaded = places::loaded(&folded, &verdict, &rounds, asked);
     }
-    let times = if is_contrasted { folded } else { folded.without_pairs() };
     let (noise, ranks) = (verdict.noise, run.ranks());
-    diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: times.lengths.clone(), noise, measured, unmeasured });
+    diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: folded.lengths.clone(), noise, measured, unmeasured });
     // What stands out of such noise is beyond chance all the same.
     if noise > MOST_NOISE && verdict.suspects.is_empty() && bursts.is_empty() {
         let percent = (100.0 * noise).round();
@@ -89,15 +89,28 @@ pub(super) fn judge_run(
     } else {
         diagnosis.findings.extend(bursts.iter().map(|Burst { suspect, .. }| {
             let share = suspect.cells.slow as f64 / suspect.cells.of as f64;
-            Finding { share_of_time: Some(share), ..finding(mode, &times, suspect) }
+            Finding { share_of_time: Some(share), ..finding(mode, &folded, suspect) }
         }));
         let of_ranks = diagnosis.findings.extract_if(.., |finding| finding.rank.is_some()).collect();
-        let found = tested(run, &is_left_out, (&times, &verdict), (&verdict.suspects, of_ranks))?;
-        for finding in found {
+        let found = tested(run, &is_left_out, (&folded, &verdict), (&verdict.suspects, of_ranks))?;
+        let mut is_explained = vec![false; hosts * hosts];
+        for (number, finding) in found.into_iter().enumerate() {
             match fate(&finding, schedule) {
-                Fate::Finding => diagnosis.findings.push(finding),
+                Fate::Finding => {
+                    let place = verdict.suspects.get(number).map(|suspect| suspect.place.crossing(hosts));
+                    is_explained.iter_mut().zip(place.into_iter().flatten()).for_each(|(all, own)| *all |= own);
+                    diagnosis.findings.push(finding);
+                }
                 Fate::Met => met.push(finding),
                 Fate::Gone => {}
+            }
+        }
+        if schedule == Schedule::Disjoint {
+            let alone = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
+            for suspect in alone {
+                let finding = finding(mode, &folded, &suspect);
+                met.retain(|other| other.hosts != finding.hosts);
+                diagnosis.findings.push(Finding { retest: Some(RetestVerdict::Confirmed), ..finding });
             }
         }
         if schedule == Schedule::Isolated {
@@ -105,13 +118,14 @@ pub(super) fn judge_run(
             let is_link = |finding: &mut Finding| finding.kind == Kind::Link;
             let mut links: Vec<Finding> = diagnosis.findings.extract_if(.., is_link).collect();
             links.extend(met.extract_if(.., is_link));
-            join_links(&times.names, &verdict.distances.leaf, &mut links);
-            let (confirmed, again): (Vec<_>, Vec<_>) = links.into_iter().partition(|link| link.retest.is_some());
+            join_links(&folded.names, &verdict.distances.leaf, &mut links);
+            let is_confirmed = |link: &Finding| link.retest == Some(RetestVerdict::Confirmed);
+            let (confirmed, again): (Vec<_>, Vec<_>) = links.into_iter().partition(is_confirmed);
             diagnosis.findings.extend(confirmed);
             met.extend(again);
         }
-        under_load(run, &is_left_out, (&times, &verdict), &loaded, &mut met)?;
-        join_links(&times.names, &verdict.distances.leaf, &mut met);
+        under_load(run, &is_left_out, (&folded, &verdict), &loaded, &mut met)?;
+        join_links(&folded.names, &verdict.distances.leaf, &mut met);
         let is_load = |finding: &mut Finding| finding.retest == Some(RetestVerdict::Contention);
         diagnosis.remarks.extend(met.extract_if(.., is_load).map(Remark::Load));
         if !met.is_empty() {
@@ -119,24 +133,25 @@ pub(super) fn judge_run(
         }
         diagnosis.remarks.extend(busy.iter().map(|busy| Remark::Busy {
             mode,
-            lengths: (times.lengths[busy.range.0], times.lengths[busy.range.1]),
+            lengths: (folded.lengths[busy.range.0], folded.lengths[busy.range.1]),
             ratio: busy.effect.exp(),
             share: busy.share,
         }));
-        diagnosis.remarks.extend(halves(&times, &verdict, mode));
+        diagnosis.remarks.extend(halves(&folded, &verdict, mode));
         diagnosis.remarks.extend(verdict.kinds.as_ref().map(|(hosts, ratio)| Remark::Kinds {
             mode,
-            hosts: hosts.iter().map(|host| times.names[*host].clone()).collect(),
+            hosts: hosts.iter().map(|host| folded.names[*host].clone()).collect(),
             ratio: *ratio,
         }));
     }
     if verdict.distances.leaves() == 1 {
         join_rails(&run.header().hosts, &mut diagnosis.findings);
     }
-    join_links(&times.names, &verdict.distances.leaf, &mut diagnosis.findings);
+    join_links(&folded.names, &verdict.distances.leaf, &mut diagnosis.findings);
     let group = groups::by_size(&verdict.distances.leaf);
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
     diagnosis.findings.splice(0..0, before);
+    let times = if is_contrasted { folded } else { folded.without_pairs() };
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
     let judge = |panel: Folded| (places::jitter(&panel, confidence), panel.without_pairs());
     let judged: Vec<_> = scatter.into_par_iter().map(judge).collect();

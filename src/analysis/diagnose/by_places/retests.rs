@@ -104,7 +104,8 @@ fn again(
                 usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
             }
         }
-        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|times| healthy(times)).collect();
+        let of_class = if is_isolated { from_faster } else { healthy };
+        let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|times| of_class(times)).collect();
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
@@ -183,16 +184,24 @@ fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) ->
 }
 
 /// What healthy pairs take, of those that were measured again, `ln(time)`: slow ones are, and some of these may be slow alone
-/// too, at a place that was not found. So the median is estimated from the faster ones, and is no more than that of all.
-fn healthy(times: &mut [f64]) -> f64 {
-    let quantile = |share| quantile(times, share);
-    let [quartile, eighth, median] = [places::USUAL, places::USUAL / 2.0, 0.5].map(quantile);
-    (quartile + BELOW * (quartile - eighth)).min(median)
+/// too, at a place that was not found, or all of them at a moment. So the median is estimated from the faster ones.
+fn from_faster(times: &mut [f64]) -> f64 {
+    quantile(times, places::USUAL) + QUARTILE_DEVIATE * spread(times)
 }
 
-/// By how much the median of a normal distribution is above its lower quartile, in units of how much that is above its lower
-/// eighth, which is 1.150 standard deviations from the median.
-const BELOW: f64 = QUARTILE_DEVIATE / (1.150_349_38 - QUARTILE_DEVIATE);
+/// The same where no moment is expected at which all take longer: no more than the median.
+pub(super) fn healthy(times: &mut [f64]) -> f64 {
+    from_faster(times).min(quantile(times, 0.5))
+}
+
+/// By how much such pairs differ, as a standard deviation; by the faster ones too.
+pub(super) fn spread(times: &mut [f64]) -> f64 {
+    let [quartile, eighth] = [places::USUAL, places::USUAL / 2.0].map(|share| quantile(times, share));
+    (quartile - eighth) / (EIGHTH_DEVIATE - QUARTILE_DEVIATE)
+}
+
+/// By how many standard deviations the median of a normal distribution is above its lower eighth.
+const EIGHTH_DEVIATE: f64 = 1.150_349_38;
 
 /// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
 /// usual)`.

@@ -185,3 +185,55 @@ fn a_rank_that_is_late_alone_is_named_where_all_that_leave_a_leaf_meet_others() 
     assert_eq!(found(&diagnosis), ["rank n02 both latency"], "{:?}", diagnosis.remarks);
     assert_eq!(diagnosis.findings[0].retest, Some(RetestVerdict::Confirmed));
 }
+
+/// Of 32 hosts on four leaves those that leave the second one by one of its two cables take half as long again; whatever
+/// leaves a leaf meets others, and takes two to twelve times as long for it. So many pairs are measured again.
+fn hidden_by_load(is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)]) -> Diagnosis {
+    let bad = |from: usize, to: usize| if is_bad(from, to) { 1.5 } else { 1.0 };
+    let load = |from: usize, to: usize| match from / 8 != to / 8 {
+        true => 2.0 + ((37 * from + 101 * to + 13 * from * to) % 11) as f64,
+        false => 1.0,
+    };
+    let mut run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, |from, to| bad(from, to) * load(from, to));
+    for index in 3..LENGTHS.len() {
+        let times = run.matrix(Statistic::Median, index).unwrap();
+        let retest = |&(source, destination): &(usize, usize)| {
+            let first = times[(source, destination)];
+            let alone = 2e-6 + LENGTHS[index] as f64 / 12.5e9 * bad(source, destination);
+            Retest { source, destination, first, second: first, alone }
+        };
+        run.write_retests(index, &again.iter().map(retest).collect::<Vec<_>>()).unwrap();
+    }
+    judged(&run)
+}
+
+const HEALTHY: [(usize, usize); 8] = [(0, 12), (3, 25), (17, 8), (20, 1), (26, 14), (30, 5), (2, 19), (10, 5)];
+
+#[test]
+fn routes_that_are_slow_alone_are_named_where_load_hides_them() {
+    let is_bad = |from: usize, to: usize| from / 8 == 1 && to / 8 != 1 && to % 2 == 0;
+    let slow = [(8, 2), (9, 18), (12, 26), (15, 2), (11, 26)];
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    let diagnosis = hidden_by_load(is_bad, &[&slow[..], &HEALTHY].concat());
+    assert_eq!(found(&diagnosis), [format!("routes {} send bandwidth", members.join(","))]);
+    assert_eq!(diagnosis.findings[0].retest, Some(RetestVerdict::Confirmed));
+    // A single pair may be anything.
+    assert_eq!(found(&hidden_by_load(is_bad, &[&slow[..1], &HEALTHY].concat())), Vec::<String>::new());
+}
+
+#[test]
+fn a_card_that_is_slow_alone_is_a_host_where_load_hides_it() {
+    let is_bad = |_: usize, to: usize| to == 12;
+    let slow = [(3, 12), (20, 12), (29, 12), (9, 12)];
+    let diagnosis = hidden_by_load(is_bad, &[&slow[..], &HEALTHY[1..4], &HEALTHY[5..]].concat());
+    assert_eq!(found(&diagnosis), ["node n12 receive bandwidth"]);
+}
+
+#[test]
+fn links_of_one_host_are_one_host_where_one_of_them_is_confirmed_and_nothing_is_on_the_way() {
+    let is_slow = |from: usize, to: usize| [(3, 12), (3, 20)].contains(&(from.min(to), from.max(to)));
+    let run = measured((24, Schedule::Isolated), |_, _, _| 0.0, |from, to| if is_slow(from, to) { 2.0 } else { 1.0 });
+    let diagnosis = measured_again(run, (&[(3, 12), (12, 3)], 1.0, 1.0), &[]);
+    assert_eq!(found(&diagnosis), ["node n03 both bandwidth"]);
+    assert!(diagnosis.remarks.is_empty(), "{:?}", diagnosis.remarks);
+}
