@@ -231,7 +231,7 @@ fn a_card_that_is_slow_alone_is_a_host_where_load_hides_it() {
 
 #[test]
 fn links_of_one_host_are_one_host_where_one_of_them_is_confirmed_and_nothing_is_on_the_way() {
-    let is_slow = |from: usize, to: usize| [(3, 12), (3, 20)].contains(&(from.min(to), from.max(to)));
+    let is_slow = |from: usize, to: usize| [(3, 9), (3, 12), (3, 20)].contains(&(from.min(to), from.max(to)));
     let run = measured((24, Schedule::Isolated), |_, _, _| 0.0, |from, to| if is_slow(from, to) { 2.0 } else { 1.0 });
     let diagnosis = measured_again(run, (&[(3, 12), (12, 3)], 1.0, 1.0), &[]);
     assert_eq!(found(&diagnosis), ["node n03 both bandwidth"]);
