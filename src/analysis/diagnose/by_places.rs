@@ -247,7 +247,7 @@ fn joined(findings: &[Finding]) -> Option<Finding> {
         let own = &most.curve[number];
         let curves = findings.iter().map(|finding| &finding.curve[number]);
         let slowest = curves.max_by(|a, b| a.ratio.total_cmp(&b.ratio)).unwrap_or(own);
-        AtLength { is_meant: (first..=last).contains(&own.length), ..slowest.clone() }
+        AtLength { is_meant: (first..=last).contains(&own.length), ..*slowest }
     };
     let curve = (0..most.curve.len()).map(at).collect();
     let ratio = median(&mut ratios);

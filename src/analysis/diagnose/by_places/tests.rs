@@ -462,7 +462,7 @@ fn links_that_stand_together_in_time_are_one_busy_moment() {
 fn nearly_all_cards_of_a_leaf_are_named_however_many_of_them_meet_each_other() {
     let card = |host: usize| if (8..15).contains(&host) { 2.5 } else { 1.0 };
     // Of messages out of a leaf some meet others.
-    let load = |from: usize, to: usize| if from / 8 != to / 8 && (from + 3 * to) % 5 == 0 { 1.4 } else { 1.0 };
+    let load = |from: usize, to: usize| if from / 8 != to / 8 && (from + 3 * to).is_multiple_of(5) { 1.4 } else { 1.0 };
     let slower = |from: usize, to: usize| f64::max(card(from), card(to)) * load(from, to);
     let named = found(&judged(&measured((24, Schedule::Disjoint), |_, _, _| 0.0, slower)));
     let all: Vec<String> = (8..15).map(|host| format!("node n{host:02} both bandwidth")).collect();

@@ -195,11 +195,11 @@ fn hidden_by_load(is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)
         false => 1.0,
     };
     let mut run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, |from, to| bad(from, to) * load(from, to));
-    for index in 3..LENGTHS.len() {
+    for (index, length) in LENGTHS.into_iter().enumerate().skip(3) {
         let times = run.matrix(Statistic::Median, index).unwrap();
         let retest = |&(source, destination): &(usize, usize)| {
             let first = times[(source, destination)];
-            let alone = 2e-6 + LENGTHS[index] as f64 / 12.5e9 * bad(source, destination);
+            let alone = 2e-6 + length as f64 / 12.5e9 * bad(source, destination);
             Retest { source, destination, first, second: first, alone }
         };
         run.write_retests(index, &again.iter().map(retest).collect::<Vec<_>>()).unwrap();
@@ -211,7 +211,7 @@ const HEALTHY: [(usize, usize); 8] = [(0, 12), (3, 25), (17, 8), (20, 1), (26, 1
 
 #[test]
 fn routes_that_are_slow_alone_are_named_where_load_hides_them() {
-    let is_bad = |from: usize, to: usize| from / 8 == 1 && to / 8 != 1 && to % 2 == 0;
+    let is_bad = |from: usize, to: usize| from / 8 == 1 && to / 8 != 1 && to.is_multiple_of(2);
     let slow = [(8, 2), (9, 18), (12, 26), (15, 2), (11, 26)];
     let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
     let diagnosis = hidden_by_load(is_bad, &[&slow[..], &HEALTHY].concat());
