@@ -213,6 +213,15 @@ fn explains(
     if slow.len() < 2 || slow.len() as f64 <= places::ALL * own.len() as f64 {
         return None;
     }
+    // A way between two sets is slow where hardly anything else is from the one and to the other.
+    if place.kind == Kind::Gate {
+        let is_of_one = |pair: &&Pair| place.hosts.contains(&pair.from) != place.toward.contains(&pair.to);
+        let is_between = |pair: &&Pair| place.hosts.contains(&pair.to) || place.toward.contains(&pair.from);
+        let of_one = pairs.iter().filter(|pair| pair.is_slow && is_of_one(pair) && !is_between(pair)).count();
+        if of_one as f64 > (1.0 - places::ALL) * slow.len() as f64 {
+            return None;
+        }
+    }
     if (0..2).any(|end| is_of_rail(&slow, end, per_host)) {
         return None;
     }
