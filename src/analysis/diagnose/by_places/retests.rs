@@ -3,6 +3,8 @@
 //! In: places of a run, ranks that were found before, and the re-tests of the run. Out: [`Finding`]s with what re-tests say
 //! ([`tested`]), and whether each is one ([`fate`]). Nothing is looked for here.
 
+use statrs::distribution::{ContinuousCDF, Normal};
+
 use super::{Finding, RetestVerdict, finding};
 use crate::{
     analysis::diagnose::{
@@ -12,7 +14,7 @@ use crate::{
     },
     plan::Schedule,
     record::{BoxError, Run},
-    stats::{QUARTILE_DEVIATE, median, quantile},
+    stats::{median, quantile},
 };
 
 /// Places of a run, and ranks that were found before, with what re-tests say of them, in this order.
@@ -186,7 +188,7 @@ fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) ->
 /// What healthy pairs take, of those that were measured again, `ln(time)`: slow ones are, and some of these may be slow alone
 /// too, at a place that was not found, or all of them at a moment. So the median is estimated from the faster ones.
 fn from_faster(times: &mut [f64]) -> f64 {
-    quantile(times, places::USUAL) + QUARTILE_DEVIATE * spread(times)
+    quantile(times, places::USUAL) - Normal::standard().inverse_cdf(places::USUAL) * spread(times)
 }
 
 /// The same where no moment is expected at which all take longer: no more than the median.
@@ -194,14 +196,13 @@ pub(super) fn healthy(times: &mut [f64]) -> f64 {
     from_faster(times).min(quantile(times, 0.5))
 }
 
-/// By how much such pairs differ, as a standard deviation; by the faster ones too.
+/// By how much such pairs differ, as a standard deviation; by the faster ones too: how far two of their quantiles are apart,
+/// of how far these are in a normal distribution.
 pub(super) fn spread(times: &mut [f64]) -> f64 {
-    let [quartile, eighth] = [places::USUAL, places::USUAL / 2.0].map(|share| quantile(times, share));
-    (quartile - eighth) / (EIGHTH_DEVIATE - QUARTILE_DEVIATE)
+    let [low, high] = [places::USUAL / 2.0, places::USUAL];
+    let normal = Normal::standard();
+    (quantile(times, high) - quantile(times, low)) / (normal.inverse_cdf(high) - normal.inverse_cdf(low))
 }
-
-/// By how many standard deviations the median of a normal distribution is above its lower eighth.
-const EIGHTH_DEVIATE: f64 = 1.150_349_38;
 
 /// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
 /// usual)`.
