@@ -294,7 +294,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The same pair by pair, where pairs of hosts are measured one after another.
+    /// In which of all rounds two hosts meet, where pairs of hosts are measured one after another; `None` as in
+    /// [`Rounds::meeting`], and where several pairs are measured at the same time.
     pub fn turn(&self, a: usize, b: usize) -> Option<usize> {
         let Order::Isolated { pairing, labels, between } = &self.order else { return None };
         let round = self.meeting(a, b)?;

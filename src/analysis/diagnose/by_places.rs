@@ -107,8 +107,9 @@ pub(super) fn judge_run(
         }
         if schedule == Schedule::Disjoint {
             let alone = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
-            for suspect in alone {
+            if let Some(suspect) = alone {
                 let finding = finding(mode, &folded, &suspect);
+                // What was to be measured again, or seemed to be load, is this.
                 met.retain(|other| other.hosts != finding.hosts);
                 diagnosis.findings.push(Finding { retest: Some(RetestVerdict::Confirmed), ..finding });
             }

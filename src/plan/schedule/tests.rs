@@ -70,6 +70,20 @@ proptest! {
     }
 
     #[test]
+    fn the_turn_of_two_hosts_is_that_of_their_round(hosts in 2usize..=40, seed: u64) {
+        let isolated = plan(Schedule::Isolated, &vec![1; hosts], None, seed);
+        let rounds = isolated.rounds(0);
+        for (index, round) in rounds.iter().enumerate() {
+            for pair in round.pairs() {
+                prop_assert_eq!(rounds.turn(pair.leader, pair.partner), Some(index));
+                prop_assert_eq!(rounds.turn(pair.partner, pair.leader), Some(index));
+            }
+        }
+        let disjoint = plan(Schedule::Disjoint, &vec![1; hosts], None, seed);
+        prop_assert_eq!(disjoint.rounds(0).turn(0, 1), None);
+    }
+
+    #[test]
     fn disjoint_measures_every_ordered_pair_once(hosts in 2usize..=130, seed: u64) {
         check(&plan(Schedule::Disjoint, &vec![1; hosts], None, seed))?;
     }

@@ -170,22 +170,27 @@ pub fn busy(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
         let slow = at.levels_of_fabric(&rounds).map(|levels| (levels.is_upper, levels.effect));
         (rounds, slow)
     };
-    busy_in(lengths.par_iter().map(of_rounds).collect(), error).or_else(|| {
-        // What seems to be links is one moment where it stands together in time.
-        let links: Vec<&Suspect> = verdict.suspects.iter().filter(|suspect| suspect.place.kind == Kind::Link).collect();
-        let of_turns = |(length, at): (usize, &AtLength)| {
-            let turns = at.by_turns();
-            let link = |pair: &Pairs| {
-                let [i, j] = pair.first().map_or([0; 2], |(i, j)| [*i, *j]);
-                let is_there = |link: &&&Suspect| link.place.hosts == [i, j] || link.place.hosts == [j, i];
-                links.iter().find(is_there).filter(|link| slow_lengths(&link.effects).contains(&length))
-            };
-            let slow: Vec<Option<f64>> = turns.iter().map(|pair| Some(link(pair)?.effects[length])).collect();
-            let effect = median(&mut slow.iter().flatten().copied().collect::<Vec<_>>());
-            (turns, (!effect.is_nan()).then(|| (slow.iter().map(Option::is_some).collect(), effect)))
+    busy_in(lengths.par_iter().map(of_rounds).collect(), error)
+        .or_else(|| busy_in(turns_of_links(&lengths, &verdict.suspects), error))
+}
+
+/// The turns of pairs that are measured one after another, of which those of links that were found are slow: they are one
+/// moment where they stand together in time.
+fn turns_of_links(lengths: &[AtLength], suspects: &[Suspect]) -> Vec<Moments> {
+    let links: Vec<&Suspect> = suspects.iter().filter(|suspect| suspect.place.kind == Kind::Link).collect();
+    let of_length = |(length, at): (usize, &AtLength)| {
+        let is_of = |link: &Suspect, (i, j): (usize, usize)| link.place.hosts == [i, j] || link.place.hosts == [j, i];
+        let slow_link = |pairs: &Pairs| {
+            let link = links.iter().find(|link| pairs.iter().any(|pair| is_of(link, *pair)))?;
+            slow_lengths(&link.effects).contains(&length).then_some(link.effects[length])
         };
-        busy_in(lengths.iter().enumerate().map(of_turns).collect(), error)
-    })
+        let turns = at.by_turns();
+        let slow: Vec<Option<f64>> = turns.iter().map(slow_link).collect();
+        let mut effects: Vec<f64> = slow.iter().flatten().copied().collect();
+        let is_slow = || (slow.iter().map(Option::is_some).collect(), median(&mut effects));
+        (turns, (!slow.iter().all(Option::is_none)).then(is_slow))
+    };
+    lengths.iter().enumerate().map(of_length).collect()
 }
 
 /// The pairs of every moment in order; which moments are slow, and by how much, where any are.

@@ -65,7 +65,7 @@ pub use distance::Distances;
 use fit::Fit;
 pub use fit::USUAL;
 pub use jitter::{Scatterer, find as jitter};
-pub use leaves::ALL;
+pub use leaves::{ALL, Set, sets};
 pub use load::find as loaded;
 pub use place::{Place, Suspect};
 pub use verdict::Verdict;

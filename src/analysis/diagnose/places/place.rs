@@ -21,7 +21,8 @@ pub struct Place {
 }
 
 impl Place {
-    pub(super) fn of(kind: Kind, hosts: Vec<usize>, direction: Direction) -> Self {
+    /// A place that all pairs cross which leave its hosts this way.
+    pub fn of(kind: Kind, hosts: Vec<usize>, direction: Direction) -> Self {
         Self { kind, hosts, direction, toward: Vec::new(), cells: Vec::new() }
     }
 
