@@ -368,17 +368,18 @@ mod tests {
     }
 
     #[test]
-    fn a_way_all_of_whose_pairs_are_slow_is_no_gate_where_most_pairs_are() {
+    fn a_way_all_of_whose_pairs_are_slow_is_no_gate_where_so_many_others_are_that_it_may_be_a_coincidence() {
+        // Eight leaves of two hosts: of 56 ways one all of whose four pairs are slow, where so many others are.
         let slow_elsewhere = |share: f64| {
             let mut rng = generator(5);
-            let rest = square(18, |i, j| {
-                let is_slow = (i / 3, j / 3) == (0, 1) || rng.random_bool(share);
+            let rest = square(16, |i, j| {
+                let is_slow = (i / 2, j / 2) == (0, 1) || rng.random_bool(share);
                 0.01 * normal(&mut rng) + if is_slow { 0.4 } else { 0.0 }
             });
-            let sets: Vec<Set> = (0..6).map(|leaf| Set::of((leaf * 3..leaf * 3 + 3).collect(), 18)).collect();
-            let view = View::of_square(rest, &Distances::flat(18), 0.01);
+            let sets: Vec<Set> = (0..8).map(|leaf| Set::of((leaf * 2..leaf * 2 + 2).collect(), 16)).collect();
+            let view = View::of_square(rest, &Distances::flat(16), 0.01);
             best(gates(&view, &sets, |_, _| true, BUDGET)).len()
         };
-        assert_eq!((slow_elsewhere(0.0), slow_elsewhere(0.55)), (1, 0));
+        assert_eq!((slow_elsewhere(0.0), slow_elsewhere(0.2)), (1, 0));
     }
 }
