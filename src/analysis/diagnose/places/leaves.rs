@@ -382,4 +382,20 @@ mod tests {
         };
         assert_eq!((slow_elsewhere(0.0), slow_elsewhere(0.2)), (1, 0));
     }
+
+    #[test]
+    fn where_messages_meet_a_way_is_found_by_how_many_of_its_pairs_are_slow() {
+        // Four leaves of eight hosts; up to three messages share a way, and levels of ways are far from normal.
+        let found = |more: f64| {
+            let mut rng = generator(5);
+            let rest = square(32, |i, j| {
+                let load = if i / 8 != j / 8 { f64::from(rng.random_range(1..=3)).ln() } else { 0.0 };
+                load + 0.01 * normal(&mut rng) + if (i / 8, j / 8) == (0, 1) { more } else { 0.0 }
+            });
+            let sets: Vec<Set> = (0..4).map(|leaf| Set::of((leaf * 8..leaf * 8 + 8).collect(), 32)).collect();
+            let view = View::of_square(rest, &Distances::flat(32), 0.01);
+            best(gates(&view, &sets, |_, _| true, BUDGET)).len()
+        };
+        assert_eq!((found(0.8), found(0.0)), (1, 0));
+    }
 }
