@@ -170,6 +170,12 @@ pub fn sentence(finding: &Finding) -> String {
             let (failed, all) = (finding.cells.slow, finding.cells.of);
             format!("{who}: hardly any exchange succeeds ({failed} of {all} cells fail), {lengths}")
         }
+        Symptom::Lossy if finding.kind == Kind::Fabric => {
+            format!("{who}: {} of {} cells fail or time out, {lengths}", finding.cells.slow, finding.cells.of)
+        }
+        Symptom::Damaged if finding.kind == Kind::Fabric => {
+            format!("{who}: payloads arrive damaged in {} of {} cells, {lengths}", finding.cells.slow, finding.cells.of)
+        }
         Symptom::Lossy => format!("{who}: {} of its cells fail or time out, elsewhere {}, {lengths}", own, elsewhere),
         Symptom::Damaged => {
             format!("{who}: payloads arrive damaged in {} of its cells, elsewhere in {}, {lengths}", own, elsewhere)
@@ -301,7 +307,7 @@ fn who(finding: &Finding) -> String {
             members(hosts),
             if is_plain { " carries messages" } else { "" }
         ),
-        (Kind::Fabric, ..) => "the fabric, at no single place".to_owned(),
+        (Kind::Fabric, ..) => "no place that can be named".to_owned(),
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
 }

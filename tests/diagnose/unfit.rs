@@ -153,7 +153,7 @@ fn cells_that_failed_do_not_hide_a_slow_host() {
             *cell = Cell::missing(State::TimedOut);
         }
     });
-    // What fails everywhere alike is at no single place, and said.
+    // What fails everywhere alike is at no place that can be named, and said.
     let document = diagnosed(&holes, exit::FINDINGS);
     let mut all: Vec<_> = findings(&document).iter().map(named).collect();
     all.sort_unstable();

@@ -1,13 +1,15 @@
 //! A run of a cluster with planted faults, drawn from a seed.
 //!
-//! In: a seed, and whether it is to be a hard one. Out: a [`Case`]: what was planted, and the run. The draw does not
-//! use the project's own synthetic machine: a detector should not be judged by the model it was made with.
+//! In: a seed, and whether it is to be a hard one. Out: a [`Case`]: what was planted, and the run, measured by the
+//! program's own driver, which measures suspicious pairs again. The draw does not use the project's own synthetic machine:
+//! a detector should not be judged by the model it was made with.
 
 use std::fmt;
 
 use netmatrix::{
-    plan::{Mode, Noise},
-    record::{Cell, Header, MemoryRun, Provenance, Run, State, Statistic},
+    measure::Cells,
+    plan::{Config, Mode, Pair, Plan, Schedule, Sweep},
+    record::{Cell, MemoryRun, Run, State},
     stats::Summary,
     units::{Bytes, Hosts},
 };
@@ -19,6 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
 use super::fabric::{Fabric, Shape};
+use crate::machine::walk::{Machine, Moment, walk};
 
 /// What was planted, in the words of a diagnosis.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,8 +83,8 @@ struct Draw {
     rng: ChaCha8Rng,
     is_hard: bool,
     fabric: Fabric,
-    hosts: Hosts,
     lengths: Vec<u64>,
+    plan: Plan,
     noise: f64,
 }
 
@@ -105,7 +108,16 @@ pub fn draw(seed: u64, is_hard: bool) -> Case {
     let hosts = place(fabric.hosts(), ranks_per_host, &mut rng);
     let lengths = lengths(is_hard, &mut rng);
     let noise = rng.random_range(0.01..if is_hard { 0.10 } else { 0.05 });
-    Draw { rng, is_hard, fabric, hosts, lengths, noise }.case()
+    let sizes: Vec<Bytes> = lengths.iter().map(|length| Bytes(*length)).collect();
+    let config = Config {
+        sweep: Sweep::list(&sizes).expect("ascending lengths"),
+        iterations: 100,
+        schedule: Schedule::Isolated,
+        seed: seed + 1,
+        ..Config::default()
+    };
+    let plan = Plan { mode: Mode::OneToOne, config, hosts };
+    Draw { rng, is_hard, fabric, lengths, plan, noise }.case()
 }
 
 /// Names and ranks: shuffled, by host or round robin.
@@ -131,6 +143,78 @@ fn lengths(is_hard: bool, rng: &mut ChaCha8Rng) -> Vec<u64> {
     }
 }
 
+/// What cells take, drawn one by one.
+struct Times {
+    draw: Draw,
+    missing: Vec<Vec<bool>>,
+    faults: Vec<Fault>,
+    step_latency: f64,
+    step_bandwidth: f64,
+    /// What a pair of ranks takes more at all lengths, as a logarithm: `[from][to]`.
+    offset: Vec<f64>,
+    /// Standard deviation of what a cell takes more.
+    transient: f64,
+    is_heavy: bool,
+    /// Share of the cells that are disturbed.
+    disturbed: f64,
+    /// Standard deviation of the samples of a cell, as a share of its time.
+    scatter: f64,
+}
+
+impl Machine for Times {
+    fn pairs(&mut self, pairs: &[Pair], length: Bytes, _now: Moment, cells: &mut Cells) {
+        for pair in pairs {
+            for (from, to) in [(pair.leader, pair.partner), (pair.partner, pair.leader)] {
+                let cell = self.cell(from, to, length.0);
+                cells.set(from, to, cell);
+            }
+        }
+    }
+}
+
+impl Times {
+    fn cell(&mut self, from: usize, to: usize, length: u64) -> Cell {
+        let hosts = &self.draw.plan.hosts;
+        let (a, b, ranks) = (hosts.host_of(from), hosts.host_of(to), hosts.ranks());
+        if self.missing[a][b] {
+            return Cell::missing(State::NotScheduled);
+        }
+        let distance = self.draw.fabric.distance[a][b];
+        let (mut latency, mut transfer) = if a == b {
+            (0.4e-6, length as f64 / 20e9)
+        } else {
+            (
+                1.5e-6 * (1.0 + self.step_latency * distance),
+                length as f64 / 10e9 * (1.0 + self.step_bandwidth * distance.min(1.0)),
+            )
+        };
+        let mut spread = self.scatter * self.draw.rng.random_range(0.7..1.4);
+        for fault in self.faults.iter().filter(|fault| (fault.hits)(from, to)) {
+            let factor = fault.planted.factor;
+            let (usual_latency, usual_transfer) = (1.5e-6, length as f64 / 10e9);
+            let slowed = |part: &mut f64, usual: f64| {
+                *part = if fault.is_additive { *part + (factor - 1.0) * usual } else { *part * factor };
+            };
+            match fault.planted.part {
+                "latency" => slowed(&mut latency, usual_latency),
+                "bandwidth" => slowed(&mut transfer, usual_transfer),
+                "jitter" => spread *= factor,
+                _ => {
+                    slowed(&mut latency, usual_latency);
+                    slowed(&mut transfer, usual_transfer);
+                }
+            }
+        }
+        let noise = self.offset[from * ranks + to] + self.transient * self.draw.normal(self.is_heavy);
+        let mut time = (latency + transfer) * noise.exp();
+        if self.draw.rng.random_bool(self.disturbed) {
+            time *= self.draw.rng.random_range(1.3..3.0);
+        }
+        let iterations = self.draw.plan.config.iterations;
+        Cell::measured(self.draw.summary(time, spread), iterations, State::Measured)
+    }
+}
+
 impl Draw {
     fn case(mut self) -> Case {
         let step_latency = self.rng.random_range(0.05..1.0);
@@ -140,63 +224,32 @@ impl Draw {
         let persistent = if self.rng.random_bool(0.2) { 0.4 * self.noise } else { 0.0 };
         let is_heavy = self.rng.random_bool(0.5);
         let disturbed = *[0.0, 0.005, 0.01].choose(&mut self.rng).unwrap();
-        let ranks = self.hosts.ranks();
-        let offset: Vec<f64> = (0..ranks * ranks).map(|_| persistent * self.normal(false)).collect();
+        let ranks = self.plan.ranks();
+        let offset = (0..ranks * ranks).map(|_| persistent * self.normal(false)).collect();
         let transient = (self.noise * self.noise - persistent * persistent).sqrt();
         let scatter = self.rng.random_range(0.02..0.1);
-        let lengths = self.lengths.clone();
-        let mut run = MemoryRun::with_statistics(self.header(), Statistic::OF_TIMES.to_vec());
-        for &length in &lengths {
-            let mut cells = vec![Cell::zero(); ranks * ranks];
-            for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))).filter(|(a, b)| a != b) {
-                let (a, b) = (self.hosts.host_of(from), self.hosts.host_of(to));
-                let cell = &mut cells[from * ranks + to];
-                if missing[a][b] {
-                    *cell = Cell::missing(State::NotScheduled);
-                    continue;
-                }
-                let distance = self.fabric.distance[a][b];
-                let (mut latency, mut transfer) = if a == b {
-                    (0.4e-6, length as f64 / 20e9)
-                } else {
-                    (
-                        1.5e-6 * (1.0 + step_latency * distance),
-                        length as f64 / 10e9 * (1.0 + step_bandwidth * distance.min(1.0)),
-                    )
-                };
-                let mut spread = scatter * self.rng.random_range(0.7..1.4);
-                for fault in faults.iter().filter(|fault| (fault.hits)(from, to)) {
-                    let factor = fault.planted.factor;
-                    let (usual_latency, usual_transfer) = (1.5e-6, length as f64 / 10e9);
-                    let slowed = |part: &mut f64, usual: f64| {
-                        *part = if fault.is_additive { *part + (factor - 1.0) * usual } else { *part * factor };
-                    };
-                    match fault.planted.part {
-                        "latency" => slowed(&mut latency, usual_latency),
-                        "bandwidth" => slowed(&mut transfer, usual_transfer),
-                        "jitter" => spread *= factor,
-                        _ => {
-                            slowed(&mut latency, usual_latency);
-                            slowed(&mut transfer, usual_transfer);
-                        }
-                    }
-                }
-                let mut time =
-                    (latency + transfer) * (offset[from * ranks + to] + transient * self.normal(is_heavy)).exp();
-                if self.rng.random_bool(disturbed) {
-                    time *= self.rng.random_range(1.3..3.0);
-                }
-                *cell = Cell::measured(self.summary(time, spread), 100, State::Measured);
-            }
-            run.push(Bytes(length), cells);
-        }
+        let plan = self.plan.clone();
+        let mut times = Times {
+            draw: self,
+            missing,
+            faults,
+            step_latency,
+            step_bandwidth,
+            offset,
+            transient,
+            is_heavy,
+            disturbed,
+            scatter,
+        };
+        let run = walk(&plan, &mut times, 0.0).expect("nothing fails in memory");
+        let Times { draw, missing, faults, .. } = times;
         Case {
             planted: faults.into_iter().map(|fault| fault.planted).collect(),
-            shape: self.fabric.shape,
-            hosts: self.fabric.hosts(),
-            noise: self.noise,
+            shape: draw.fabric.shape,
+            hosts: draw.fabric.hosts(),
+            noise: draw.noise,
             missing: missing.iter().flatten().filter(|is_missing| **is_missing).count() as f64
-                / (self.fabric.hosts() * (self.fabric.hosts() - 1)) as f64,
+                / (draw.fabric.hosts() * (draw.fabric.hosts() - 1)) as f64,
             run,
         }
     }
@@ -220,20 +273,6 @@ impl Draw {
             median,
             max: median * (1.0 + 4.0 * spread * wobble(0.4)),
             deviation: median * spread * wobble(0.1),
-        }
-    }
-
-    fn header(&self) -> Header {
-        let lengths = &self.lengths;
-        Header {
-            mode: Mode::OneToOne,
-            hosts: self.hosts.clone(),
-            planned: lengths.iter().map(|length| Bytes(*length)).collect(),
-            begin_end_step: (Bytes(lengths[0]), Bytes(lengths[lengths.len() - 1] + 1), Bytes(0)),
-            iterations: 100,
-            noise: Noise { length: Bytes(0), messages: 0, processes: 0 },
-            plan: Default::default(),
-            provenance: Provenance::default(),
         }
     }
 
@@ -266,7 +305,7 @@ impl Draw {
         if !uplinks.is_empty() {
             kinds.push("group");
         }
-        if self.hosts.ranks() > self.hosts.count() {
+        if self.plan.hosts.ranks() > self.plan.hosts.count() {
             kinds.push("rank");
         }
         let mut faults = Vec::new();
@@ -290,7 +329,7 @@ impl Draw {
                     self.fault(kind, pair, None)
                 }
                 "rank" => {
-                    let rank = *self.hosts.ranks_of(free[0]).choose(&mut self.rng).unwrap();
+                    let rank = *self.plan.hosts.ranks_of(free[0]).choose(&mut self.rng).unwrap();
                     self.fault(kind, vec![free[0]], Some(rank))
                 }
                 _ => self.fault(kind, vec![free[0]], None),
@@ -299,7 +338,7 @@ impl Draw {
                 continue;
             }
             let used: Vec<String> = fault.planted.hosts.clone();
-            free.retain(|host| !used.contains(&self.hosts.names()[*host]));
+            free.retain(|host| !used.contains(&self.plan.hosts.names()[*host]));
             // One group at a time: with two out of three nobody could say which is the healthy one.
             if kind == "group" {
                 kinds.retain(|kind| *kind != "group");
@@ -329,7 +368,7 @@ impl Draw {
                 (1.0 + 0.75 * (planted.factor - 1.0) * share).ln()
             })
             .collect();
-        let number = |name: &String| self.hosts.names().iter().position(|host| host == name).unwrap();
+        let number = |name: &String| self.plan.hosts.names().iter().position(|host| host == name).unwrap();
         let first = number(&planted.hosts[0]);
         let partners = |host: usize| missing[host].iter().filter(|is_missing| !**is_missing).count() - 1;
         let least = planted.hosts.iter().map(|host| partners(number(host))).min().unwrap();
@@ -370,8 +409,8 @@ impl Draw {
             ("link", true, _) | (_, true, true) => "send",
             (_, true, false) => "receive",
         };
-        let names = hosts.iter().map(|host| self.hosts.names()[*host].clone()).collect();
-        let of_rank = self.hosts.clone();
+        let names = hosts.iter().map(|host| self.plan.hosts.names()[*host].clone()).collect();
+        let of_rank = self.plan.hosts.clone();
         let hits: Box<dyn Fn(usize, usize) -> bool> = match (kind, rank) {
             ("rank", Some(rank)) => Box::new(move |from, to| {
                 of_rank.host_of(from) != of_rank.host_of(to)

@@ -1,15 +1,11 @@
-//! A [`Fabric`] over a machine, and what is known about it besides its times.
-//!
-//! The program's own driver walks the plan: rounds in time, statistics, states and re-tests are its.
-
-use std::ops::Range;
+//! A machine of parts that is measured, and what is known about it besides its times.
 
 use netmatrix::{
-    measure::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Suspect, View as Seen, measure},
-    plan::{Pair, Plan, Round},
-    record::{Cell, Header, MemoryRun, Provenance, State, Statistic},
+    measure::{Cells, MeasureError},
+    plan::{Pair, Plan},
+    record::{Cell, MemoryRun, State},
     stats,
-    units::{Bytes, Rank, Seconds},
+    units::{Bytes, Rank},
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +14,7 @@ use super::{
     fault::{Fault, Harm},
     noise::{self, Exchange, Noise},
     parts::{Load, Message, Parts, View},
+    walk::{Machine, Moment, walk},
 };
 use crate::network::Route;
 
@@ -44,16 +41,13 @@ pub struct Known {
     pub tick: f64,
 }
 
-/// A machine that carries out rounds.
 struct Cluster<'a> {
     parts: &'a Parts,
     faults: &'a [Fault],
     noise: &'a Noise,
     rng: &'a mut ChaCha8Rng,
     plan: &'a Plan,
-    length_index: usize,
-    moment: f64,
-    is_again: bool,
+    now: Moment,
     samples: Vec<f64>,
     known: Known,
 }
@@ -65,7 +59,7 @@ pub fn run(
     noise: &Noise,
     plan: &Plan,
     rng: &mut ChaCha8Rng,
-) -> Result<(MemoryRun, Known), netmatrix::measure::MeasureError> {
+) -> Result<(MemoryRun, Known), MeasureError> {
     let lengths = plan.lengths().len();
     let known = Known {
         residuals: vec![Vec::new(); lengths],
@@ -80,16 +74,11 @@ pub fn run(
         noise,
         rng,
         plan,
-        length_index: 0,
-        moment: 0.0,
-        is_again: false,
+        now: Moment::default(),
         samples: Vec::new(),
         known,
     };
-    let clock_step = if noise.tick > 0.0 { Seconds(noise.tick).to_string() } else { String::new() };
-    let header = Header::of(plan, Provenance { clock_step, ..Provenance::default() });
-    let mut run = MemoryRun::with_statistics(header, Statistic::OF_TIMES.to_vec());
-    measure(plan, &mut cluster, Some(&mut run), 0, &StopRequest::default(), &mut |_| {})?;
+    let run = walk(plan, &mut cluster, noise.tick)?;
     let mut known = cluster.known;
     for (seconds, cells) in known.seconds.iter_mut().zip(&known.residuals) {
         *seconds /= cells.len().max(1) as f64;
@@ -98,19 +87,6 @@ pub fn run(
 }
 
 impl Cluster<'_> {
-    /// Measures pairs at the same time: first all leaders send, then all partners.
-    fn pairs(&mut self, pairs: &[Pair], length: Bytes, cells: &mut Cells) {
-        let there: Vec<_> = pairs.iter().map(|pair| (pair.leader, pair.partner)).collect();
-        let back: Vec<_> = pairs.iter().map(|pair| (pair.partner, pair.leader)).collect();
-        for ways in [there, back] {
-            let load = (ways.len() > 1).then(|| self.load(&ways));
-            for (from, to) in ways {
-                let cell = self.cell(from, to, length, load.as_ref());
-                cells.set(from, to, cell);
-            }
-        }
-    }
-
     /// What crosses every cable. Adaptive routes spread: they share nothing as long as there is another cable.
     fn load(&self, ways: &[(Rank, Rank)]) -> Load {
         let mut load = vec![0; self.parts.network.cables()];
@@ -142,7 +118,7 @@ impl Cluster<'_> {
                 Harm::Damage { .. } if is_hit => damaged += self.rng.random_range(1..=self.plan.config.iterations),
                 _ => {}
             }
-            if !self.is_again {
+            if !self.now.is_again {
                 let losses = &mut self.known.losses[number];
                 *losses = (losses.0 + usize::from(is_hit), losses.1 + 1);
             }
@@ -153,8 +129,8 @@ impl Cluster<'_> {
     fn cell(&mut self, from: Rank, to: Rank, length: Bytes, load: Option<&Load>) -> Cell {
         let parts = self.parts;
         let (routes, opposite) = (parts.routes(from, to), parts.routes(to, from));
-        let there = Message { from, to, length: length.0, moment: self.moment, routes: &routes, load };
-        let back = Message { from: to, to: from, length: 0, moment: self.moment, routes: &opposite, load: None };
+        let there = Message { from, to, length: length.0, moment: self.now.share, routes: &routes, load };
+        let back = Message { from: to, to: from, length: 0, moment: self.now.share, routes: &opposite, load: None };
         let (end, damaged) = self.failure(&there);
         if let Some(state) = end {
             return Cell::missing(state);
@@ -170,7 +146,7 @@ impl Cluster<'_> {
         for fault in self.faults {
             if let Harm::Scatter { factor, probability } = fault.harm
                 && fault.scope.covers(&parts.hosts, from, to, &routes[0].cables) > 0
-                && fault.is_on(&parts.hosts, from, to, length.0, self.moment)
+                && fault.is_on(&parts.hosts, from, to, length.0, self.now.share)
             {
                 real.factor *= factor;
                 real.probability = real.probability.max(probability);
@@ -181,9 +157,9 @@ impl Cluster<'_> {
             cell.state = State::Damaged;
             cell.damaged = damaged;
         }
-        if !self.is_again && parts.hosts.host_of(from) != parts.hosts.host_of(to) {
+        if !self.now.is_again && parts.hosts.host_of(from) != parts.hosts.host_of(to) {
             let at = |value: f64| At { from: from as u32, to: to as u32, value: value as f32 };
-            let index = self.length_index;
+            let index = self.now.length_index;
             let even = Message { load: None, ..there };
             let view = View { faults: self.faults, without: None, is_varied: false };
             let round_trip = parts.latency(&even, &view) + parts.latency(&back, &view);
@@ -218,78 +194,18 @@ fn seconds(exchange: &Exchange) -> f64 {
     exchange.round_trip / 2.0 + if transfers.len() == 1 { transfers[0] } else { stats::median(&mut transfers) }
 }
 
-impl Fabric for Cluster<'_> {
-    fn view(&self) -> Seen {
-        Seen::Whole
-    }
-
-    fn prepare(&mut self, _plan: &Plan) -> Result<(), FabricError> {
-        Ok(())
-    }
-
-    fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
-        self.length_index = length_index;
-        Ok(())
-    }
-
-    fn run(&mut self, round: &Round<'_>, length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
-        let rounds = self.plan.rounds(self.length_index).len();
-        let share = (round.index() as f64 + 0.5) / rounds as f64;
-        self.moment = (self.length_index as f64 + share) / self.plan.lengths().len() as f64;
-        self.pairs(&round.pairs(), length, cells);
-        Ok(())
-    }
-
-    fn probe(&mut self, _length: Bytes) -> Result<Option<f64>, FabricError> {
-        Ok(None)
-    }
-
-    fn run_pairs(
-        &mut self,
-        pairs: &[Pair],
-        _number: usize,
-        length: Bytes,
-        cells: &mut Cells,
-    ) -> Result<(), FabricError> {
-        self.moment = (self.length_index + 1) as f64 / self.plan.lengths().len() as f64;
-        self.is_again = true;
-        self.pairs(pairs, length, cells);
-        self.is_again = false;
-        Ok(())
-    }
-
-    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
-        Ok(own.to_vec())
-    }
-
-    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
-        Ok(())
-    }
-
-    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
-        Ok(own)
-    }
-
-    fn stopped(&self) -> Option<Stop> {
-        None
-    }
-
-    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
-        Ok((own, number))
-    }
-
-    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
-        let ranks = cells.ranks();
-        block.clear();
-        block.extend_from_slice(&cells.all()[rows.start * ranks..rows.end * ranks]);
-        Ok(())
-    }
-
-    fn shares(&mut self) -> Result<Shares, FabricError> {
-        Ok(Shares::default())
-    }
-
-    fn finish(&mut self) -> Result<(), FabricError> {
-        Ok(())
+impl Machine for Cluster<'_> {
+    /// First all leaders send, then all partners.
+    fn pairs(&mut self, pairs: &[Pair], length: Bytes, now: Moment, cells: &mut Cells) {
+        self.now = now;
+        let there: Vec<_> = pairs.iter().map(|pair| (pair.leader, pair.partner)).collect();
+        let back: Vec<_> = pairs.iter().map(|pair| (pair.partner, pair.leader)).collect();
+        for ways in [there, back] {
+            let load = (ways.len() > 1).then(|| self.load(&ways));
+            for (from, to) in ways {
+                let cell = self.cell(from, to, length, load.as_ref());
+                cells.set(from, to, cell);
+            }
+        }
     }
 }

@@ -19,11 +19,16 @@ pub fn next_check(finding: &Finding) -> &'static str {
 /// What to look at where something of this kind is slow in this way.
 pub(in crate::view) fn usual_check(kind: Kind, symptom: Symptom, direction: Direction) -> &'static str {
     match (kind, symptom) {
+        (Kind::Fabric, Symptom::Damaged) => {
+            "which cells are damaged (network_analyze view); memory, card and cable of their hosts; measure again"
+        }
         (_, Symptom::Damaged) => "memory, card and cable: data arrive changed; take the host out of use",
         (Kind::Group | Kind::Link, Symptom::Silent | Symptom::Lossy) => {
             "cables, routes and partitions between these hosts; the MTU if only long messages fail"
         }
-        (Kind::Fabric, Symptom::Silent | Symptom::Lossy) => "error counters of all ports; the subnet manager's log",
+        (Kind::Fabric, Symptom::Silent | Symptom::Lossy) => {
+            "which cells fail (network_analyze view); error counters of all ports; the subnet manager's log"
+        }
         (_, Symptom::Lossy) => "error counters and link-down events of the host's port; its cable; the MTU of its path",
         (Kind::Group, Symptom::Latency) => "the switch of these hosts: its uplinks, firmware and routes to the others",
         (Kind::Group, _) => "the uplinks of these hosts' switch: error counters, speed, width, a missing cable",

@@ -76,6 +76,17 @@ fn a_host_that_somebody_hears_is_not_silent() {
 }
 
 #[test]
+fn few_failures_are_counted_and_blame_nothing() {
+    let few = |symptom| {
+        let cells = Agreement { slow: 2, of: 992 };
+        sentence(&Finding { kind: Kind::Fabric, hosts: vec![], symptom, cells, ..finding() })
+    };
+    assert_eq!(few(Symptom::Lossy), "no place that can be named: 2 of 992 cells fail or time out, from 4K on");
+    let damaged = few(Symptom::Damaged);
+    assert_eq!(damaged, "no place that can be named: payloads arrive damaged in 2 of 992 cells, from 4K on");
+}
+
+#[test]
 fn whoever_it_is_is_named() {
     let two = vec!["node001".to_owned(), "node002".to_owned()];
     let group =
