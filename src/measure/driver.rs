@@ -7,7 +7,7 @@ use super::{
     drift::Drift,
     forecast::Forecast,
     part::{Order, Pace, cells_of, decode, encode},
-    retest::{Retested, retest},
+    retest::{Before, Retested, retest},
 };
 use crate::{
     plan::{Plan, Round},
@@ -96,6 +96,7 @@ pub fn measure(
     let mut ending = Ending::Complete;
     let mut failure = None;
     let mut drift = Drift::of(plan, first);
+    let mut suspects = Before::new();
     let mut walk = Walk {
         plan,
         request,
@@ -122,7 +123,7 @@ pub fn measure(
         }
         let retested = match plan.retests() {
             0 => Retested::default(),
-            _ => retest(plan, fabric, index, length, &cells)?,
+            _ => retest(plan, fabric, (index, length), &cells, &mut suspects)?,
         };
         damaged += cells.damaged() + retested.damaged;
         let moments = Moments { begin, end: fabric.time_of_day() };

@@ -2,9 +2,13 @@
 //!
 //! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`], and the samples behind the last one
 //! where the plan keeps them. Who is worst: first pairs that failed or timed out, then those that are slower than both
-//! of their hosts are to others, and pairs of hosts that are slow to everybody, by how many times. At most two pairs of
-//! a host, so that one bad host does not take all places. No process ever sees all cells: each keeps the worst of its
-//! own, and the lists are merged.
+//! of their hosts are to others, and pairs of hosts that are slow to everybody, by how many times. Half of the places are
+//! for pairs that were suspicious at the length before as well: on a large machine some pairs are disturbed by chance at
+//! every length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so
+//! that one bad host does not take all places. No process ever sees all cells: each keeps the worst of its own, and the
+//! lists are merged.
+
+use std::collections::HashMap;
 
 use rand::{RngExt, seq::SliceRandom};
 
@@ -33,30 +37,44 @@ pub struct Suspect {
     /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts, or, where
     /// that host is slow, over that of the median host.
     pub weight: f64,
+    /// The smaller of this weight and that at the length before; 0 where it was not suspicious there.
+    pub lasting: f64,
 }
 
-/// The worst suspects, at most `most` unordered pairs and two of any host, worst first. Both directions of a
-/// pair count as one, the worse.
+/// The worst suspects, at most `most` unordered pairs and two of any host: up to half of them those that last, worst
+/// first, then the others, worst first. Both directions of a pair count as one, the worse.
 pub fn worst_of(mut suspects: Vec<Suspect>, most: usize, hosts: &Hosts) -> Vec<Suspect> {
-    let pair = |suspect: &Suspect| Pair::of(suspect.source, suspect.destination);
-    suspects
-        .sort_by(|a, b| b.weight.total_cmp(&a.weight).then((a.source, a.destination).cmp(&(b.source, b.destination))));
     let mut worst: Vec<Suspect> = Vec::new();
     let mut pairs_of_host = vec![0; hosts.count()];
-    for suspect in suspects {
-        let mut ends = vec![hosts.host_of(suspect.source), hosts.host_of(suspect.destination)];
-        ends.dedup();
-        if worst.len() == most {
-            break;
+    let mut take = |suspects: &[Suspect], most: usize| {
+        for suspect in suspects {
+            let pair = |suspect: &Suspect| Pair::of(suspect.source, suspect.destination);
+            let mut ends = vec![hosts.host_of(suspect.source), hosts.host_of(suspect.destination)];
+            ends.dedup();
+            if worst.len() >= most {
+                break;
+            }
+            let is_new = !worst.iter().any(|other| pair(other) == pair(suspect));
+            if is_new && ends.iter().all(|host| pairs_of_host[*host] < OF_A_HOST) {
+                ends.iter().for_each(|host| pairs_of_host[*host] += 1);
+                worst.push(*suspect);
+            }
         }
-        let is_new = !worst.iter().any(|other| pair(other) == pair(&suspect));
-        if is_new && ends.iter().all(|host| pairs_of_host[*host] < OF_A_HOST) {
-            ends.iter().for_each(|host| pairs_of_host[*host] += 1);
-            worst.push(suspect);
-        }
-    }
+    };
+    let by = |suspects: &mut [Suspect], weight: fn(&Suspect) -> f64| {
+        let place = |suspect: &Suspect| (suspect.source, suspect.destination);
+        suspects.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(place(a).cmp(&place(b))));
+    };
+    by(&mut suspects, |suspect| suspect.lasting);
+    let lasting = suspects.partition_point(|suspect| suspect.lasting > 0.0);
+    take(&suspects[..lasting], most.div_ceil(2));
+    by(&mut suspects, |suspect| suspect.weight);
+    take(&suspects, most);
     worst
 }
+
+/// The suspects of a length among a process's own cells, for the next length: what each weighs.
+pub(super) type Before = HashMap<(Rank, Rank), f64>;
 
 /// What came of measuring pairs again.
 #[derive(Default)]
@@ -69,16 +87,18 @@ pub(super) struct Retested {
     pub(super) damaged: u64,
 }
 
-/// Measures the worst pairs of a length again: among others, then alone. Collective.
+/// Measures the worst pairs of a length again: among others, then alone. `before`: the suspects of the length before, then
+/// those of this one. Collective.
 pub(super) fn retest(
     plan: &Plan,
     fabric: &mut dyn Fabric,
-    index: usize,
-    length: Bytes,
+    (index, length): (usize, Bytes),
     cells: &Cells,
+    before: &mut Before,
 ) -> Result<Retested, FabricError> {
-    let usual = Usual::of(plan, fabric, cells)?;
-    let own = worst_of(usual.suspects(plan, cells), plan.retests(), &plan.hosts);
+    let suspects = Usual::of(plan, fabric, cells)?.suspects(plan, cells, before);
+    *before = suspects.iter().map(|suspect| ((suspect.source, suspect.destination), suspect.weight)).collect();
+    let own = worst_of(suspects, plan.retests(), &plan.hosts);
     let worst = fabric.worst(own, plan.retests())?;
     let pairs: Vec<Pair> = worst.iter().map(|suspect| Pair::of(suspect.source, suspect.destination)).collect();
     let mut number = 0;
@@ -154,7 +174,7 @@ impl Usual {
         Ok(Self { of_host, centre })
     }
 
-    fn suspects(&self, plan: &Plan, cells: &Cells) -> Vec<Suspect> {
+    fn suspects(&self, plan: &Plan, cells: &Cells, before: &Before) -> Vec<Suspect> {
         let tried = cells
             .iter()
             .filter(|(source, destination, cell)| source != destination && cell.state != State::NotScheduled);
@@ -173,7 +193,8 @@ impl Usual {
                     _ if worse >= SUSPICIOUS => worse,
                     _ => 0.0,
                 };
-                Suspect { source, destination, weight }
+                let lasting = before.get(&(source, destination)).map_or(0.0, |before| before.min(weight));
+                Suspect { source, destination, weight, lasting }
             })
             .filter(|suspect| suspect.weight > 0.0)
             .collect()
@@ -274,7 +295,7 @@ mod tests {
     };
 
     fn suspect(source: Rank, destination: Rank, weight: f64) -> Suspect {
-        Suspect { source, destination, weight }
+        Suspect { source, destination, weight, lasting: 0.0 }
     }
 
     fn hosts(count: usize) -> Hosts {
@@ -296,6 +317,17 @@ mod tests {
         let one_host = Hosts::new(["a"; 6]);
         let inside = vec![suspect(0, 1, 3.0), suspect(2, 3, 2.0), suspect(4, 5, 1.5)];
         assert_eq!(worst_of(inside.clone(), 10, &one_host), inside[..2]);
+    }
+
+    #[test]
+    fn half_of_the_places_are_for_pairs_that_were_suspicious_before() {
+        let lasting = |source, destination, weight, lasting| Suspect { lasting, ..suspect(source, destination, weight) };
+        let mut all: Vec<_> = (0..4).map(|pair| suspect(2 * pair, 2 * pair + 1, 3.0 + pair as f64)).collect();
+        all.extend([lasting(8, 9, 1.5, 1.4), lasting(10, 11, 1.6, 1.2), lasting(12, 13, 9.0, 1.3)]);
+        let pairs = |most| worst_of(all.clone(), most, &hosts(14)).iter().map(|one| one.source).collect::<Vec<_>>();
+        assert_eq!(pairs(4), [8, 12, 6, 4]);
+        assert_eq!(pairs(1), [8]);
+        assert_eq!(pairs(9), [8, 12, 10, 6, 4, 2, 0]);
     }
 
     /// The pairs that are measured again at each length, on hosts with these faults.

@@ -203,16 +203,16 @@ pub(super) fn worst(
 }
 
 /// Bytes in which a suspect travels.
-const SUSPECT: usize = 3 * NUMBER;
+const SUSPECT: usize = 4 * NUMBER;
 
 /// Lists travel at their full length, NaN in the place of suspects that are not there: whoever receives one need not
 /// ask first how long it is.
 fn pack_suspects(suspects: &[Suspect], bytes: &mut [u8]) {
     let (places, _) = bytes.as_chunks_mut::<SUSPECT>();
     for (number, place) in places.iter_mut().enumerate() {
-        let numbers = suspects
-            .get(number)
-            .map_or([f64::NAN; 3], |suspect| [suspect.source as f64, suspect.destination as f64, suspect.weight]);
+        let numbers = suspects.get(number).map_or([f64::NAN; 4], |suspect| {
+            [suspect.source as f64, suspect.destination as f64, suspect.weight, suspect.lasting]
+        });
         let (places, _) = place.as_chunks_mut();
         places.iter_mut().zip(numbers).for_each(|(to, number)| *to = number.to_le_bytes());
     }
@@ -223,6 +223,7 @@ fn suspects_in(bytes: &[u8]) -> impl Iterator<Item = Suspect> {
         source: number(bytes, 0) as usize,
         destination: number(bytes, 1) as usize,
         weight: number(bytes, 2),
+        lasting: number(bytes, 3),
     })
 }
 
@@ -243,8 +244,8 @@ mod tests {
     #[test]
     fn suspects_survive_their_numbers_and_empty_places() {
         let suspects = [
-            Suspect { source: 3, destination: 1, weight: 1.5 },
-            Suspect { source: 0, destination: 2, weight: f64::INFINITY },
+            Suspect { source: 3, destination: 1, weight: 1.5, lasting: 1.25 },
+            Suspect { source: 0, destination: 2, weight: f64::INFINITY, lasting: 0.0 },
         ];
         let mut bytes = [0; 3 * SUSPECT];
         pack_suspects(&suspects, &mut bytes);
