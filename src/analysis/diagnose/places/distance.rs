@@ -363,4 +363,18 @@ mod tests {
             assert!(is_same_partition(&distances.pod, &[0, 0, 0, 1, 1, 1, 2, 2, 2]), "{late}: {:?}", distances.pod);
         }
     }
+    #[test]
+    fn a_leaf_may_be_alone_in_its_pod() {
+        let mut rng = generator(11);
+        let leaf: Vec<usize> = (0..42).map(|host| host / 6).collect();
+        let way = |a: usize, b: usize| match () {
+            () if a == b => 0.85,
+            () if a / 2 == b / 2 => 1.08,
+            () => 1.33,
+        };
+        let times = square(42, |i, j| way(leaf[i], leaf[j]) + 0.01 * normal(&mut rng));
+        let mut distances = Distances::of(leaf.clone(), Shape::Tree);
+        distances.find_pods(&times);
+        assert!(is_same_partition(&distances.pod, &[0, 0, 1, 1, 2, 2, 3]), "{:?}", distances.pod);
+    }
 }

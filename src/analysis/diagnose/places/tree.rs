@@ -177,16 +177,18 @@ fn way(label: &[usize], parts: usize, i: usize, j: usize) -> usize {
     if low == high { 0 } else { low * parts + high }
 }
 
-/// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: mean
-/// misfit of pairs, where that is known from others; then hosts add nothing.
+/// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: of leaves,
+/// mean misfit of pairs, as that is known from their hosts; then leaves add nothing.
 pub fn split(times: &Square, noise: Option<f64>) -> Vec<usize> {
     let known = times.values().iter().copied().map(f64::from).filter(|time| !time.is_nan());
-    split_by(times, noise, LEAST_STEP * median(&mut known.collect::<Vec<_>>()))
+    let least = LEAST_STEP * median(&mut known.collect::<Vec<_>>());
+    // A leaf has two hosts; a pod may have one leaf.
+    split_by(times, noise, least, if noise.is_some() { 1 } else { 2 })
 }
 
-/// `least`: what it has to take longer between parts.
-fn split_by(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
-    let (whole, step) = parts(times, noise);
+/// `least`: what it has to take longer between parts; `size`: how many a part has at least, in the mean.
+fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<usize> {
+    let (whole, step) = parts(times, noise, size);
     let count = whole.iter().max().map_or(0, |last| last + 1);
     if count < 2 || step < least {
         return vec![0; whole.len()];
@@ -207,7 +209,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
         if members.len() < 4 {
             continue;
         }
-        let inner = split_by(&times.of(&members), Some(noise), least);
+        let inner = split_by(&times.of(&members), Some(noise), least, size);
         for (host, own) in members.iter().zip(&inner).filter(|(_, own)| **own > 0) {
             label[*host] = next + own - 1;
         }
@@ -218,7 +220,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64) -> Vec<usize> {
 
 /// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs
 /// where it is known, and hosts add nothing.
-fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
+fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
     let pairs = Pairs { noise, ..Pairs::of(times) };
     let hosts = pairs.hosts;
     let mut best = pairs.fit(vec![0; hosts], None);
@@ -228,8 +230,8 @@ fn parts(times: &Square, noise: Option<f64>) -> (Vec<usize>, f64) {
             square.set(*i, *j, time - best.own[*i] - best.own[*j]);
         }
         let trees = [tree(hosts, |i, j| square.at(i, j)), tree(hosts, |i, j| unlike(times, i, j))];
-        // A leaf has two hosts. Of very many parts not every number is tried: a few labels more or less cost little.
-        let most = (hosts / 2).max(2);
+        // Of very many parts not every number is tried: a few labels more or less cost little.
+        let most = (hosts / size).max(2);
         let counts: Vec<usize> =
             (2..=most.min(64)).chain((1..).map(|step| 64 + 8 * step).take_while(|count| *count <= most)).collect();
         let labels = trees.iter().flat_map(|tree| counts.iter().map(move |count| (tree, *count))).collect::<Vec<_>>();
