@@ -321,7 +321,8 @@ mod tests {
 
     #[test]
     fn half_of_the_places_are_for_pairs_that_were_suspicious_before() {
-        let lasting = |source, destination, weight, lasting| Suspect { lasting, ..suspect(source, destination, weight) };
+        let lasting =
+            |source, destination, weight, lasting| Suspect { lasting, ..suspect(source, destination, weight) };
         let mut all: Vec<_> = (0..4).map(|pair| suspect(2 * pair, 2 * pair + 1, 3.0 + pair as f64)).collect();
         all.extend([lasting(8, 9, 1.5, 1.4), lasting(10, 11, 1.6, 1.2), lasting(12, 13, 9.0, 1.3)]);
         let pairs = |most| worst_of(all.clone(), most, &hosts(14)).iter().map(|one| one.source).collect::<Vec<_>>();

@@ -68,16 +68,7 @@ pub fn run(
         seconds: vec![0.0; lengths],
         tick: 0.0,
     };
-    let mut cluster = Cluster {
-        parts,
-        faults,
-        noise,
-        rng,
-        plan,
-        now: Moment::default(),
-        samples: Vec::new(),
-        known,
-    };
+    let mut cluster = Cluster { parts, faults, noise, rng, plan, now: Moment::default(), samples: Vec::new(), known };
     let run = walk(plan, &mut cluster, noise.tick)?;
     let mut known = cluster.known;
     for (seconds, cells) in known.seconds.iter_mut().zip(&known.residuals) {

@@ -216,17 +216,29 @@ impl Distances {
         }
     }
 
-    /// Divides hosts by what even their fastest pairs take, at short and at long lengths, where many hosts are alike in
-    /// it. Returns the slower ones and how many times as long these take, if there are kinds.
-    pub fn find_kinds(&mut self, fits: &[&Fit]) -> Option<(Vec<usize>, f64)> {
-        let of_fit = |(number, fit): (usize, &&Fit)| {
+    /// Divides hosts by what even their fastest pairs take, or by what they add to all of them, at short and at long lengths,
+    /// where many hosts are alike in it. `values`: of short lengths, then of long ones. Returns the slower ones and how many
+    /// times as long these take, if there are kinds.
+    pub fn find_kinds(&mut self, values: &[Square]) -> Option<(Vec<usize>, f64)> {
+        let of_values = |(number, values): (usize, &Square)| {
+            let fit = Fit::of(values, self);
             // Where a kind stands together, what its pairs take may be usual for their distance. Long messages hardly take
             // longer over a longer way.
             let whole = |i: usize, j: usize| fit.base[self.class(i, j)] + fit.beyond_class(i, j);
-            let by_class = self.two_kinds(&|i, j| fit.beyond_class(i, j), fit.noise);
-            by_class.or_else(|| if number > 0 { self.two_kinds(&whole, fit.noise) } else { None })
+            let beyond = |i: usize, j: usize| fit.beyond_class(i, j);
+            let fastest = |value: &dyn Fn(usize, usize) -> f64| self.of_hosts(value, USUAL);
+            // The fastest pairs of one host may be of another class than those of the next, of which another kind is usual.
+            let by_hosts = || {
+                let fit = Fit::of_hosts_alone(values, self);
+                let both = fit.send.iter().zip(&fit.receive);
+                self.two_kinds(both.map(|(send, receive)| (send + receive) / 2.0).collect(), &beyond, fit.noise)
+            };
+            let by_class = self.two_kinds(fastest(&beyond), &beyond, fit.noise);
+            by_class
+                .or_else(by_hosts)
+                .or_else(|| if number > 0 { self.two_kinds(fastest(&whole), &whole, fit.noise) } else { None })
         };
-        let found: Vec<(Vec<bool>, f64)> = fits.iter().enumerate().filter_map(of_fit).collect();
+        let found: Vec<(Vec<bool>, f64)> = values.iter().enumerate().filter_map(of_values).collect();
         for (is_slow, _) in &found {
             let before = self.kind.iter().max().map_or(1, |last| last + 1);
             let both: Vec<usize> =
@@ -241,16 +253,21 @@ impl Distances {
         Some(((0..is_slow.len()).filter(|host| is_slow[*host]).collect(), ratio))
     }
 
-    /// `value(i, j)`: what a pair takes, which scatters by `noise`.
-    fn two_kinds(&self, value: &dyn Fn(usize, usize) -> f64, noise: f64) -> Option<(Vec<bool>, f64)> {
+    /// The quantile at `share` of the pairs of every host, `[host]`.
+    fn of_hosts(&self, value: &dyn Fn(usize, usize) -> f64, share: f64) -> Vec<f64> {
         let hosts = self.leaf.len();
-        let of_pairs = |host: usize, share: f64| {
+        let of_host = |host: usize| {
             let others = (0..hosts).filter(|other| *other != host);
             let pairs = others.flat_map(|other| [value(host, other), value(other, host)]);
             let mut values: Vec<f64> = pairs.filter(|value| !value.is_nan()).collect();
             if values.is_empty() { f64::NAN } else { quantile(&mut values, share) }
         };
-        let own: Vec<f64> = (0..hosts).map(|host| of_pairs(host, USUAL)).collect();
+        (0..hosts).map(of_host).collect()
+    }
+
+    /// `own`: what a host takes, `[host]`; `value(i, j)`: what a pair takes, which scatters by `noise`.
+    fn two_kinds(&self, own: Vec<f64>, value: &dyn Fn(usize, usize) -> f64, noise: f64) -> Option<(Vec<bool>, f64)> {
+        let hosts = self.leaf.len();
         let mut sorted: Vec<f64> = own.iter().copied().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
@@ -279,9 +296,10 @@ impl Distances {
         let is_slow: Vec<bool> = own.iter().map(|value| *value >= high[0]).collect();
         // With a host of the other kind they take half of what they take more with their own. Of a leaf whose way out
         // is slow, the fastest pairs take nothing more; this is half way from there.
+        let middle = self.of_hosts(value, 0.5);
         let usual = |slow: bool| {
             let hosts = (0..hosts).filter(|host| is_slow[*host] == slow);
-            median(&mut hosts.map(|host| of_pairs(host, 0.5)).collect::<Vec<_>>())
+            median(&mut hosts.map(|host| middle[host]).collect::<Vec<_>>())
         };
         if ratio < (usual(true) - usual(false)) / 4.0 {
             return None;
@@ -376,5 +394,20 @@ mod tests {
         let mut distances = Distances::of(leaf.clone(), Shape::Tree);
         distances.find_pods(&times);
         assert!(is_same_partition(&distances.pod, &[0, 0, 1, 1, 2, 2, 3]), "{:?}", distances.pod);
+    }
+    #[test]
+    fn a_kind_that_fills_a_leaf_and_some_of_the_next_is_one_and_a_slow_way_is_none() {
+        let leaf: Vec<usize> = (0..24).map(|host| host / 8).collect();
+        let kinds = |time: &dyn Fn(usize, usize) -> f64| {
+            let mut rng = generator(12);
+            let times = square(24, |i, j| (time(i, j) * (1.0 + 0.005 * normal(&mut rng))).ln());
+            let mut distances = Distances::of(leaf.clone(), Shape::Tree);
+            distances.find_kinds(&[times]).map(|(hosts, _)| hosts)
+        };
+        let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 1.3 } else { 1.6 };
+        let core = |host: usize| if host < 11 { 0.5 } else { 0.0 };
+        assert_eq!(kinds(&|i, j| way(i, j) + core(i) + core(j)), Some((0..11).collect()));
+        let slow = |i: usize, j: usize| if (leaf[i] == 0) != (leaf[j] == 0) { 0.5 } else { 0.0 };
+        assert_eq!(kinds(&|i, j| way(i, j) + slow(i, j)), None);
     }
 }

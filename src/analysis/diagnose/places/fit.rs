@@ -73,6 +73,17 @@ pub fn centre(values: &mut Vec<f64>, noise: f64) -> f64 {
 impl Fit {
     /// Takes logarithms of times apart. Missing pairs are NaN.
     pub fn of(values: &Square, distances: &Distances) -> Self {
+        // Hosts of a torus share no way with others, so that what they add is theirs, and pairs are compared without it: of
+        // a kind of hosts that stand together, near pairs would be usual, and far ones too.
+        Self::by_turns(values, distances, distances.is_torus())
+    }
+
+    /// The same where no way is slow: pairs of a class are compared without what their hosts add.
+    pub fn of_hosts_alone(values: &Square, distances: &Distances) -> Self {
+        Self::by_turns(values, distances, true)
+    }
+
+    fn by_turns(values: &Square, distances: &Distances, are_ways_alike: bool) -> Self {
         let hosts = values.side();
         let mut fit = Self {
             base: vec![0.0; distances.classes],
@@ -86,16 +97,14 @@ impl Fit {
         let turned = turned(values);
         fit.find_base(values, distances);
         for turn in 0..TURNS {
-            fit.send = fit.of_hosts(values, distances, &fit.receive);
-            fit.receive = fit.of_hosts(&turned, distances, &fit.send);
+            fit.send = fit.of_rows(values, distances, &fit.receive);
+            fit.receive = fit.of_rows(&turned, distances, &fit.send);
             for side in [&mut fit.send, &mut fit.receive] {
                 let middle = median(&mut side.clone());
                 side.iter_mut().for_each(|value| *value -= middle);
                 fit.base.iter_mut().for_each(|base| *base += middle);
             }
-            // Hosts of a torus share no way with others, so that what they add is theirs, and pairs are compared
-            // without it: of a kind of hosts that stand together, near pairs would be usual, and far ones too.
-            if distances.is_torus() {
+            if are_ways_alike {
                 fit.find_base(values, distances);
             }
             if turn == 0 || turn + 1 == TURNS {
@@ -129,7 +138,7 @@ impl Fit {
     }
 
     /// Location of what rows have beyond the base and the other side.
-    fn of_hosts(&self, values: &Square, distances: &Distances, other: &[f64]) -> Vec<f64> {
+    fn of_rows(&self, values: &Square, distances: &Distances, other: &[f64]) -> Vec<f64> {
         let of_row = |i: usize| {
             let row = values.row(i).iter().zip(other).enumerate();
             let mut rests: Vec<f64> =

@@ -62,7 +62,6 @@ use rayon::prelude::*;
 
 pub use bursts::{Burst, busy, find as bursts};
 pub use distance::Distances;
-use fit::Fit;
 pub use fit::USUAL;
 pub use jitter::{Scatterer, find as jitter};
 pub use leaves::{ALL, Set, sets};
@@ -74,6 +73,7 @@ use view::{View, bands, independent, medians};
 
 use super::{Direction, Kind, folded::Folded};
 use crate::{
+    analysis::square::Square,
     plan::Mode,
     record::{BoxError, Run},
 };
@@ -182,9 +182,8 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
     if !asked.mode.is_collective() {
         let bands = bands(&folded.level);
         let ends = [bands.first(), bands.last()].into_iter().flatten();
-        let fits: Vec<Fit> =
-            ends.map(|band| Fit::of(&medians(folded, std::slice::from_ref(band)), &distances)).collect();
-        kinds = distances.find_kinds(&fits.iter().collect::<Vec<_>>());
+        let ends: Vec<Square> = ends.map(|band| medians(folded, std::slice::from_ref(band))).collect();
+        kinds = distances.find_kinds(&ends);
     }
     let mut verdict = judge_with(folded, distances, asked, &[]);
     verdict.kinds = kinds;
