@@ -45,7 +45,8 @@ pub fn way(common: f64, side: f64, of_common: &Spread, of_side: &Spread) -> (Dir
     let widen = |spread: &Spread| spread.deviation.powi(2) * (1.0 + 1.0 / spread.count as f64);
     let (a, b) = (1.0 / widen(of_common).max(1e-18), sign * sign / widen(of_side).max(1e-18));
     let score = (common * a + sign * side * b) / (a + b).sqrt();
-    let freedom = of_common.freedom.min(of_side.freedom);
+    // Of a sum of two variances (Welch and Satterthwaite).
+    let freedom = (a + b).powi(2) / (a * a / of_common.freedom + b * b / of_side.freedom);
     (direction, effect, tail(score, freedom).max(f64::MIN_POSITIVE).ln())
 }
 
