@@ -222,6 +222,7 @@ impl Distances {
     pub fn find_kinds(&mut self, values: &[Square]) -> Option<(Vec<usize>, f64)> {
         let of_values = |(number, values): (usize, &Square)| {
             let fit = Fit::of(values, self);
+            let alike = [Least::OF_TIMES.alike, Least::OF_TIMES.alike_long][number.min(1)];
             // Where a kind stands together, what its pairs take may be usual for their distance. Long messages hardly take
             // longer over a longer way.
             let whole = |i: usize, j: usize| fit.base[self.class(i, j)] + fit.beyond_class(i, j);
@@ -231,12 +232,13 @@ impl Distances {
             let by_hosts = || {
                 let fit = Fit::of_hosts_alone(values, self);
                 let both = fit.send.iter().zip(&fit.receive);
-                self.two_kinds(both.map(|(send, receive)| (send + receive) / 2.0).collect(), &beyond, fit.noise)
+                let added = both.map(|(send, receive)| (send + receive) / 2.0).collect();
+                self.two_kinds(added, &beyond, (fit.noise, alike))
             };
-            let by_class = self.two_kinds(fastest(&beyond), &beyond, fit.noise);
+            let by_class = self.two_kinds(fastest(&beyond), &beyond, (fit.noise, alike));
             by_class
                 .or_else(by_hosts)
-                .or_else(|| if number > 0 { self.two_kinds(fastest(&whole), &whole, fit.noise) } else { None })
+                .or_else(|| if number > 0 { self.two_kinds(fastest(&whole), &whole, (fit.noise, alike)) } else { None })
         };
         let found: Vec<(Vec<bool>, f64)> = values.iter().enumerate().filter_map(of_values).collect();
         for (is_slow, _) in &found {
@@ -265,8 +267,14 @@ impl Distances {
         (0..hosts).map(of_host).collect()
     }
 
-    /// `own`: what a host takes, `[host]`; `value(i, j)`: what a pair takes, which scatters by `noise`.
-    fn two_kinds(&self, own: Vec<f64>, value: &dyn Fn(usize, usize) -> f64, noise: f64) -> Option<(Vec<bool>, f64)> {
+    /// `own`: what a host takes, `[host]`; `value(i, j)`: what a pair takes, which scatters by `noise`. Healthy hosts differ by
+    /// `alike`, as a standard deviation.
+    fn two_kinds(
+        &self,
+        own: Vec<f64>,
+        value: &dyn Fn(usize, usize) -> f64,
+        (noise, alike): (f64, f64),
+    ) -> Option<(Vec<bool>, f64)> {
         let hosts = self.leaf.len();
         let mut sorted: Vec<f64> = own.iter().copied().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -312,10 +320,11 @@ impl Distances {
         if inside < mean(low) + ratio / 2.0 {
             return None;
         }
-        // Most hosts of one leaf are no kind: a leaf is maintained as a whole.
+        // Most hosts of one leaf are no kind: a leaf is maintained as a whole. Nor are all of them that differ as healthy hosts
+        // do: what is usual for a kind hides the way out of its leaf.
         let leaves: Vec<usize> = (0..hosts).filter(|host| is_slow[*host]).map(|host| self.leaf[host]).collect();
         let is_of_one = leaves.iter().all(|leaf| *leaf == leaves[0]) && self.leaves() > 1;
-        let is_whole = is_of_one && leaves.len() == self.members(leaves[0]).len();
+        let is_whole = is_of_one && leaves.len() == self.members(leaves[0]).len() && ratio >= 2.0 * alike;
         (!is_of_one || is_whole).then_some((is_slow, ratio.exp()))
     }
 }
@@ -409,5 +418,10 @@ mod tests {
         assert_eq!(kinds(&|i, j| way(i, j) + core(i) + core(j)), Some((0..11).collect()));
         let slow = |i: usize, j: usize| if (leaf[i] == 0) != (leaf[j] == 0) { 0.5 } else { 0.0 };
         assert_eq!(kinds(&|i, j| way(i, j) + slow(i, j)), None);
+        // A whole leaf is a kind where it differs by more than healthy hosts do.
+        let of_leaf =
+            |more: f64| move |i: usize, j: usize| more * (f64::from(u8::from(i < 8)) + f64::from(u8::from(j < 8)));
+        let leaf_kinds = |more: f64| kinds(&|i, j| way(i, j) + of_leaf(more)(i, j));
+        assert_eq!((leaf_kinds(0.06), leaf_kinds(0.3)), (None, Some((0..8).collect())));
     }
 }
