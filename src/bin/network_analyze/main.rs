@@ -97,7 +97,7 @@ fn main() -> ExitCode {
         Ok(typed) => typed,
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
-            refusal::print("network_analyze", error);
+            refusal::print(CommandLine::command(), error);
             return ExitCode::from(code);
         }
     };

@@ -4,18 +4,28 @@
 use std::io::Write;
 
 use clap::{
-    Error,
+    Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use supports_color::Stream;
 
+/// What clap says of a subcommand that it does not know, with the one that may be meant: asked for help on it, clap names
+/// none.
+fn with_tip(error: Error, mut program: Command) -> Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let words = [program.get_name().to_owned(), unknown.clone()];
+    program.try_get_matches_from_mut(words).err().unwrap_or(error)
+}
+
 /// Prints a refusal, or the help or the version that was asked for.
-pub fn print(program: &str, error: Error) {
+pub fn print(program: Command, error: Error) {
+    let name = program.get_name().to_owned();
+    let error = with_tip(error, program);
     // A closed pipe is no reason to fail.
     let _ = match error.use_stderr() {
         false => error.print(),
         true => {
-            std::io::stderr().write_all(text(program, error, supports_color::on(Stream::Stderr).is_some()).as_bytes())
+            std::io::stderr().write_all(text(&name, error, supports_color::on(Stream::Stderr).is_some()).as_bytes())
         }
     };
 }
@@ -38,7 +48,7 @@ fn text(program: &str, mut error: Error, has_colours: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Arg, Command};
+    use clap::Arg;
 
     use super::*;
 
@@ -56,6 +66,19 @@ mod tests {
             coloured.starts_with('\u{1b}') && coloured.contains("it:") && !coloured.contains("error"),
             "{coloured}"
         );
+    }
+
+    #[test]
+    fn whoever_asks_for_help_on_a_subcommand_that_is_not_there_reads_which_is_meant() {
+        let program = || Command::new("it").subcommand(Command::new("diagnose"));
+        let refusal = |words: &[&str]| {
+            let error = program().try_get_matches_from(words).unwrap_err();
+            text("it", with_tip(error, program()), false)
+        };
+        for words in [&["it", "help", "diagnos"][..], &["it", "diagnos"]] {
+            assert!(refusal(words).contains("a similar subcommand exists: 'diagnose'"), "{}", refusal(words));
+        }
+        assert!(refusal(&["it", "--other"]).contains("unexpected argument '--other'"));
     }
 
     #[test]

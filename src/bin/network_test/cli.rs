@@ -13,7 +13,7 @@ use netmatrix::{
         SweepError, Timing, operation::OperationConfig,
     },
     store,
-    units::{Bytes, Hosts, Seconds, whole},
+    units::{Bytes, Hosts, ParseSecondsError, Seconds, whole},
 };
 
 use self::operations::{OperationArgs, OperationUsageError};
@@ -247,7 +247,13 @@ pub struct Args {
     hosts: Option<u32>,
 
     /// With --dry-run: the time of an empty message on the network that is assumed (default: 2us)
-    #[arg(help_heading = "Without measuring", long, value_name = "TIME", requires = "dry_run")]
+    #[arg(
+        help_heading = "Without measuring",
+        long,
+        value_name = "TIME",
+        requires = "dry_run",
+        value_parser = parse_latency
+    )]
     assume_latency: Option<Seconds>,
 
     /// With --dry-run: bytes per second of long messages on the network that is assumed (default: 12 GB/s)
@@ -313,6 +319,14 @@ impl FromStr for Modes {
 /// A number of per cent, with its sign or without.
 fn parse_percent(text: &str) -> Result<f64, String> {
     text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| "give a number of per cent, such as 2".to_owned())
+}
+
+/// A time with its unit: who writes 5 means microseconds, hardly 5 s.
+fn parse_latency(text: &str) -> Result<Seconds, String> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => Err(format!("write the unit, such as {}us", text.trim())),
+        Err(_) => text.parse().map_err(|error: ParseSecondsError| error.to_string()),
+    }
 }
 
 /// Reads a time as people write it (`2h30m`) and as Slurm does (`HH:MM:SS`, `D-HH:MM:SS`).

@@ -149,7 +149,7 @@ fn refuse(error: clap::Error) -> u8 {
     // A launcher ends a job as soon as one rank fails: it must not be one that has printed nothing.
     let code = if error.use_stderr() && prints { exit::USAGE } else { exit::SUCCESS };
     if prints {
-        refusal::print("network_test", error);
+        refusal::print(Args::command(), error);
     }
     code
 }

@@ -128,6 +128,7 @@ fn what_is_wrong_is_named() {
         ("network_test --dry-run --ranks 8 --hosts 9", "--hosts 9"),
         ("network_test --time-limit 5", "`5` is not a time"),
         ("network_test --time-limit 1:2:x", "`1:2:x` is not a time"),
+        ("network_test --dry-run --ranks 8 --assume-latency 5", "such as 5us"),
         ("network_test --precision 0", "precision of 0 %"),
         ("network_test --resume --force", "--resume"),
         ("network_test --precision 2 -n 5", "-n 5"),
