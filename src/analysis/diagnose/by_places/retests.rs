@@ -83,13 +83,15 @@ fn again(
                 continue;
             }
             let is_out = is_left_out[source] || is_left_out[destination];
-            let is_on = |number: &usize| {
-                let finding = &found[*number];
+            let is_on = |number: usize, (source, destination): (usize, usize)| {
+                let finding = &found[number];
                 // Of the ways between two sets, some are longer than others, as short messages show; routes are found in long ones.
                 let is_far =
                     matches!(finding.kind, Kind::Gate | Kind::Routes) && level < places::LONG * folded.level[0];
                 let is_crossing = match finding.rank {
-                    None => !is_out && crossing[*number][from * hosts.count() + to],
+                    None => {
+                        !is_out && crossing[number][hosts.host_of(source) * hosts.count() + hosts.host_of(destination)]
+                    }
                     Some(rank) => {
                         let is_sent = rank == source && !is_left_out[destination];
                         let is_received = rank == destination && !is_left_out[source];
@@ -99,10 +101,16 @@ fn again(
                 };
                 finding.curve[length].is_meant && is_crossing && !is_far
             };
-            let on: Vec<usize> = (0..found.len()).filter(is_on).collect();
+            // What was slow and is slow alone, as the other direction is in which a place was found, is of that place too.
+            let least =
+                [retest.first, retest.alone].map(|time| (time / level).ln()).into_iter().fold(f64::INFINITY, f64::min);
+            let beyond = least - places.usual(length, from, to);
+            let is_other_way =
+                |number: usize| is_on(number, (destination, source)) && beyond > found[number].ratio.ln() / 2.0;
+            let on: Vec<usize> = (0..found.len()).filter(|number| is_on(*number, (source, destination))).collect();
             if !on.is_empty() {
                 of_length.push((retest, on));
-            } else if !is_out {
+            } else if !is_out && !(0..found.len()).any(is_other_way) {
                 usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
             }
         }

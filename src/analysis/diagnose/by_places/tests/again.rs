@@ -237,3 +237,25 @@ fn links_of_one_host_are_one_host_where_one_of_them_is_confirmed_and_nothing_is_
     assert_eq!(found(&diagnosis), ["node n03 both bandwidth"]);
     assert!(diagnosis.remarks.is_empty(), "{:?}", diagnosis.remarks);
 }
+
+#[test]
+fn the_other_way_of_a_pair_that_is_slow_both_ways_is_no_healthy_pair() {
+    let link = |from: usize, to: usize| if (from.min(to), from.max(to)) == (0, 9) { 2.0 } else { 1.0 };
+    let mut run = measured((24, Schedule::Isolated), |_, _, _| 0.0, link);
+    let index = LENGTHS.len() - 1;
+    let times = run.matrix(Statistic::Median, index).unwrap();
+    let again = |(source, destination): (usize, usize)| {
+        let first = times[(source, destination)];
+        Retest { source, destination, first, second: first, alone: first }
+    };
+    run.write_retests(index, &[(0, 9), (9, 0)].map(again)).unwrap();
+    let folded = Folded::read(&run, Statistic::Median, &[false; 24]).unwrap();
+    let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+    let verdict = places::judge(&folded, places::distances(&folded, Mode::OneToOne, None), asked);
+    // Of the other way another place may be the one that is found.
+    let mut suspects = verdict.suspects.clone();
+    assert_eq!((suspects.len(), suspects[0].place.kind), (1, Kind::Link));
+    suspects[0].place = places::Place::of(Kind::Link, vec![0, 9], Direction::Send);
+    let found = tested(&run, &[false; 24], (&folded, &verdict), (&suspects, Vec::new())).unwrap();
+    assert_eq!(found[0].retest, Some(RetestVerdict::Confirmed));
+}
