@@ -142,7 +142,8 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
 }
 
 /// Joins leaves of which hosts are as near to each other as hosts of a leaf are: a fault makes no pair nearer, so that
-/// these are of one leaf, and one of them is slow with some of it. As many pairs as the smaller leaf has hosts.
+/// these are of one leaf, and one of them is slow with some of it. As many pairs as the smaller leaf has hosts. So is a
+/// single host that is near none of its own leaf and several of another one.
 pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let pairs = Pairs::of(times);
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
@@ -159,16 +160,26 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     // at most: switches of two groups may be next to each other.
     let chance = 2.0 * (pairs.known.len() as f64).ln().sqrt() * noise;
     let most = (between - chance).min(inside + chance).min((inside + between) / 2.0);
+    let near: Vec<(usize, usize)> = pairs.known.iter().filter(|pair| pair.2 < most).map(|(i, j, _)| (*i, *j)).collect();
+    let mut of_both = vec![0; leaves * leaves];
+    near.iter().for_each(|(i, j)| of_both[way(leaf, leaves, *i, *j)] += 1);
     let size = |own: usize| leaf.iter().filter(|label| **label == own).count();
     let mut joined: Vec<usize> = (0..leaves).collect();
     for (low, high) in (0..leaves).flat_map(|low| (low + 1..leaves).map(move |high| (low, high))) {
-        let near = of_way[way(&[low, high], leaves, 0, 1)].iter().filter(|time| **time < most).count();
-        if near >= size(low).min(size(high)) {
+        if of_both[way(&[low, high], leaves, 0, 1)] >= size(low).min(size(high)) {
             let [old, new] = [joined[high], joined[low]];
             joined.iter_mut().filter(|own| **own == old).for_each(|own| *own = new);
         }
     }
-    by_size(&leaf.iter().map(|own| joined[*own]).collect::<Vec<_>>())
+    let leaf: Vec<usize> = leaf.iter().map(|own| joined[*own]).collect();
+    let mut of_host = vec![0; leaf.len() * leaves];
+    near.iter().flat_map(|(i, j)| [(*i, *j), (*j, *i)]).for_each(|(i, j)| of_host[i * leaves + leaf[j]] += 1);
+    let nearest = |host: usize| {
+        let of_leaf = |other: &usize| of_host[host * leaves + other];
+        let other = (0..leaves).max_by_key(of_leaf).filter(|other| of_leaf(other) > 1);
+        if of_leaf(&leaf[host]) == 0 { other.unwrap_or(leaf[host]) } else { leaf[host] }
+    };
+    by_size(&(0..leaf.len()).map(nearest).collect::<Vec<_>>())
 }
 
 /// The way between two parts of so many, by number; inside all of them the same.

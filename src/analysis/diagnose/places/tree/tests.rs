@@ -101,6 +101,20 @@ fn a_host_that_is_slow_with_most_of_its_leaf_is_of_that_leaf() {
     }
 }
 
+#[test]
+fn a_host_that_is_near_some_of_another_leaf_and_none_of_its_own_is_of_that_one() {
+    let mut rng = generator(9);
+    // Slow with five of the seven others of its leaf, and with hardly any elsewhere: farther from them than from others.
+    let is_slow = |i: usize, j: usize| i == 0 && [1, 2, 3, 4, 5, 17].contains(&j);
+    let slow = |i: usize, j: usize| if is_slow(i, j) || is_slow(j, i) { 0.7 } else { 0.0 };
+    let times = square(24, |i, j| if i / 8 == j / 8 { 0.8 } else { 1.0 } + slow(i, j) + 0.01 * normal(&mut rng));
+    let whole: Vec<usize> = (0..24).map(|host| host / 8).collect();
+    let wrong: Vec<usize> = (0..24).map(|host| if host == 0 { 1 } else { host / 8 }).collect();
+    for split in [&whole, &wrong] {
+        assert!(is_same_partition(&rejoined(split, &times), &whole), "{split:?}");
+    }
+}
+
 /// Three leaves of eight hosts.
 fn symmetric_times(rng: &mut rand_chacha::ChaCha8Rng, own: impl Fn(usize) -> f64) -> Square {
     let far = |i: usize, j: usize| if i / 8 == j / 8 { 0.8 } else { 1.0 };
