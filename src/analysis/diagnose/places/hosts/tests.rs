@@ -119,3 +119,15 @@ fn healthy_hosts_are_hardly_ever_named_however_few_they_are() {
         }
     }
 }
+
+#[test]
+fn how_little_is_known_of_sides_does_not_matter_to_what_is_slow_both_ways() {
+    let spread = |freedom: f64| Spread { centre: 0.0, deviation: 0.01, count: 3, freedom };
+    let (common, side) = (spread(1000.0), spread(2.0));
+    let (direction, effect, log) = way(0.1, 0.0, &common, &side);
+    assert_eq!((direction, effect), (Direction::Both, 0.1));
+    assert!((log - common.log(0.1, 1.0)).abs() < 1e-9, "{log}");
+    // One way, both count: more is known than of the one, and less than of the other.
+    let one_way = |of_side: f64| way(0.05, 0.05, &common, &spread(of_side)).2;
+    assert!(one_way(1000.0) < one_way(2.0) && one_way(2.0) < tail(0.1 / 0.01, 2.0).ln());
+}
