@@ -17,10 +17,13 @@ use crate::{
 /// A machine that carries out rounds.
 ///
 /// Every method is collective: all ranks call the same methods in the same order. A pair that fails is a cell that
-/// says so; an error means that the run cannot go on.
+/// says so; an error means that the run cannot go on. What most methods do here is right for one process that sees the
+/// whole machine; of several each has to say how they come together.
 pub trait Fabric {
-    /// How much of the machine this process sees.
-    fn view(&self) -> View;
+    /// How much of the machine this process sees. Here: all of it.
+    fn view(&self) -> View {
+        View::Whole
+    }
 
     /// Seconds since some moment, on the machine's own clock: a simulated one may have a time of its own. Here: real time.
     fn seconds(&self) -> f64 {
@@ -33,8 +36,10 @@ pub trait Fabric {
         f64::NAN
     }
 
-    /// Makes ready for a run: buffers, windows, clocks.
-    fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError>;
+    /// Makes ready for a run: buffers, windows, clocks. Here: there are none.
+    fn prepare(&mut self, _plan: &Plan) -> Result<(), FabricError> {
+        Ok(())
+    }
 
     /// Makes ready for the rounds of one length.
     fn begin_length(&mut self, plan: &Plan, length_index: usize) -> Result<(), FabricError>;
@@ -74,8 +79,10 @@ pub trait Fabric {
     }
 
     /// Seconds that an exchange with messages of `length` takes, measured with a few of them between two ranks; `None`
-    /// on processes that did not take part. The root takes part.
-    fn probe(&mut self, length: Bytes) -> Result<Option<f64>, FabricError>;
+    /// on processes that did not take part. The root takes part. Here: nobody knows.
+    fn probe(&mut self, _length: Bytes) -> Result<Option<f64>, FabricError> {
+        Ok(None)
+    }
 
     /// Measures these pairs at the same time, outside the schedule; everybody else is silent. `number` tells the calls
     /// for one length apart.
@@ -88,31 +95,51 @@ pub trait Fabric {
         Vec::new()
     }
 
-    /// The given numbers of all processes, `[process][number]`, on all of them.
-    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError>;
+    /// The given numbers of all processes, `[process][number]`, on all of them. Here: there is one process.
+    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
+        Ok(own.to_vec())
+    }
 
-    /// Adds up numbers over all processes, on all of them.
-    fn sum(&mut self, numbers: &mut [f64]) -> Result<(), FabricError>;
+    /// Adds up numbers over all processes, on all of them. Here: there is one process.
+    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
+        Ok(())
+    }
 
-    /// The worst of all processes' suspects, at most `most` pairs, on all of them.
-    fn worst(&mut self, own: Vec<Suspect>, most: usize) -> Result<Vec<Suspect>, FabricError>;
+    /// The worst of all processes' suspects, at most `most` pairs, on all of them. Here: there is one process.
+    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
+        Ok(own)
+    }
 
-    /// Why this process has skipped exchanges of the current length, if it has.
-    fn stopped(&self) -> Option<Stop>;
+    /// Why this process has skipped exchanges of the current length, if it has. Here: it never does.
+    fn stopped(&self) -> Option<Stop> {
+        None
+    }
 
     /// Asks all ranks whether to stop, and for the largest of their numbers, which are below 2^56. `own` is this
-    /// process's wish; the answer is the same on all ranks. Where there is a wish, the number has no meaning.
-    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError>;
+    /// process's wish; the answer is the same on all ranks. Where there is a wish, the number has no meaning. Here: there is
+    /// one process.
+    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
+        Ok((own, number))
+    }
 
     /// Brings lines of [`Cells`] to the root: `block` becomes `[row][destination]` there, or `[line][source]` where most
-    /// pairs are left out, and empty elsewhere.
-    fn gather(&mut self, cells: &Cells, lines: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError>;
+    /// pairs are left out, and empty elsewhere. Here: the only process is the root.
+    fn gather(&mut self, cells: &Cells, lines: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
+        let ranks = cells.ranks();
+        block.clear();
+        block.extend_from_slice(&cells.all()[lines.start * ranks..lines.end * ranks]);
+        Ok(())
+    }
 
-    /// What the time since [`Fabric::prepare`] was spent on, over all ranks; meaningful at the root.
-    fn shares(&mut self) -> Result<Shares, FabricError>;
+    /// What the time since [`Fabric::prepare`] was spent on, over all ranks; meaningful at the root. Here: not known.
+    fn shares(&mut self) -> Result<Shares, FabricError> {
+        Ok(Shares::default())
+    }
 
-    /// Gives back what [`Fabric::prepare`] made.
-    fn finish(&mut self) -> Result<(), FabricError>;
+    /// Gives back what [`Fabric::prepare`] made. Here: nothing.
+    fn finish(&mut self) -> Result<(), FabricError> {
+        Ok(())
+    }
 }
 
 /// Time spent, by purpose, added up over all ranks. With one pair at a time the sum is comparable with the wall time.

@@ -4,12 +4,10 @@
 //! In: a plan, and a [`Machine`] that says what pairs take. Out: the run. When anything happens is not its own matter: a
 //! [`Moment`] is where in the plan the driver is.
 
-use std::ops::Range;
-
 use netmatrix::{
-    measure::{Cells, Fabric, FabricError, MeasureError, Shares, Stop, StopRequest, Suspect, View, measure},
+    measure::{Cells, Fabric, FabricError, MeasureError, StopRequest, measure},
     plan::{Pair, Plan, Round},
-    record::{Cell, Header, MemoryRun, Provenance, Statistic},
+    record::{Header, MemoryRun, Provenance, Statistic},
     units::{Bytes, Seconds},
 };
 
@@ -46,14 +44,6 @@ pub fn walk<M: Machine>(plan: &Plan, machine: &mut M, tick: f64) -> Result<Memor
 }
 
 impl<M: Machine> Fabric for Walk<'_, M> {
-    fn view(&self) -> View {
-        View::Whole
-    }
-
-    fn prepare(&mut self, _plan: &Plan) -> Result<(), FabricError> {
-        Ok(())
-    }
-
     fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
         self.now.length_index = length_index;
         Ok(())
@@ -67,10 +57,6 @@ impl<M: Machine> Fabric for Walk<'_, M> {
         Ok(())
     }
 
-    fn probe(&mut self, _length: Bytes) -> Result<Option<f64>, FabricError> {
-        Ok(None)
-    }
-
     fn run_pairs(
         &mut self,
         pairs: &[Pair],
@@ -80,41 +66,6 @@ impl<M: Machine> Fabric for Walk<'_, M> {
     ) -> Result<(), FabricError> {
         self.now.share = (self.now.length_index + 1) as f64 / self.plan.lengths().len() as f64;
         self.machine.pairs(pairs, length, Moment { is_again: true, ..self.now }, cells);
-        Ok(())
-    }
-
-    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
-        Ok(own.to_vec())
-    }
-
-    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
-        Ok(())
-    }
-
-    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
-        Ok(own)
-    }
-
-    fn stopped(&self) -> Option<Stop> {
-        None
-    }
-
-    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
-        Ok((own, number))
-    }
-
-    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
-        let ranks = cells.ranks();
-        block.clear();
-        block.extend_from_slice(&cells.all()[rows.start * ranks..rows.end * ranks]);
-        Ok(())
-    }
-
-    fn shares(&mut self) -> Result<Shares, FabricError> {
-        Ok(Shares::default())
-    }
-
-    fn finish(&mut self) -> Result<(), FabricError> {
         Ok(())
     }
 }

@@ -10,11 +10,11 @@ mod machine;
 pub use fault::{Direction, Fault, Symptom};
 pub use machine::{Machine, NoiseModel};
 
-use std::{ops::Range, time::Duration};
+use std::time::Duration;
 
 use rand_distr::{Distribution, LogNormal};
 
-use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping, Suspect, View};
+use super::{Cells, Fabric, FabricError, Shares, Stop, StopRequest, Stopping};
 use crate::{
     plan::{Mode, Pair, Plan, Round, RoundKind, Timing},
     record::{Cell, Extra, State},
@@ -155,10 +155,6 @@ impl Synthetic {
 }
 
 impl Fabric for Synthetic {
-    fn view(&self) -> View {
-        View::Whole
-    }
-
     fn prepare(&mut self, plan: &Plan) -> Result<(), FabricError> {
         self.plan = Some(plan.clone());
         Ok(())
@@ -229,39 +225,12 @@ impl Fabric for Synthetic {
         std::mem::take(&mut self.kept)
     }
 
-    fn all_gather(&mut self, own: &[f64]) -> Result<Vec<f64>, FabricError> {
-        Ok(own.to_vec())
-    }
-
-    fn sum(&mut self, _numbers: &mut [f64]) -> Result<(), FabricError> {
-        Ok(())
-    }
-
-    fn worst(&mut self, own: Vec<Suspect>, _most: usize) -> Result<Vec<Suspect>, FabricError> {
-        Ok(own)
-    }
-
     fn stopped(&self) -> Option<Stop> {
         self.stopped
     }
 
-    fn agree(&mut self, own: Option<Stop>, number: u64) -> Result<(Option<Stop>, u64), FabricError> {
-        Ok((own, number))
-    }
-
-    fn gather(&mut self, cells: &Cells, rows: Range<usize>, block: &mut Vec<Cell>) -> Result<(), FabricError> {
-        let ranks = cells.ranks();
-        block.clear();
-        block.extend_from_slice(&cells.all()[rows.start * ranks..rows.end * ranks]);
-        Ok(())
-    }
-
     fn shares(&mut self) -> Result<Shares, FabricError> {
         Ok(Shares { timed: Duration::try_from_secs_f64(self.simulated).unwrap_or(Duration::MAX), ..Shares::default() })
-    }
-
-    fn finish(&mut self) -> Result<(), FabricError> {
-        Ok(())
     }
 }
 
