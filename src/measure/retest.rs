@@ -290,8 +290,9 @@ mod tests {
             StopRequest, measure,
             synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
         },
-        plan::{Config, Mode, Optional, Schedule, Sweep},
-        record::{Header, MemoryRun, Provenance, Run},
+        plan::{Config, Mode, Optional, Round, Schedule, Sweep},
+        record::{Cell, Header, MemoryRun, Provenance, Run},
+        stats::Summary,
     };
 
     fn suspect(source: Rank, destination: Rank, weight: f64) -> Suspect {
@@ -366,6 +367,64 @@ mod tests {
             let on_way = pairs.iter().filter(|(a, b)| (leaf(*a) == 1) != (leaf(*b) == 1)).count();
             assert!(on_way > 2, "{pairs:?}");
         }
+    }
+
+    /// Pairs that chance disturbs, others at every length, and a link that is slow at all of them, by less.
+    struct Disturbed {
+        length_index: usize,
+    }
+
+    impl Disturbed {
+        const LINK: (Rank, Rank) = (3, 21);
+
+        fn pairs(&self, pairs: &[Pair], cells: &mut Cells) {
+            let usual = Summary { min: 1.0, average: 1.0, median: 1.0, max: 1.0, deviation: 0.0 };
+            for pair in pairs {
+                let ends = (pair.leader.min(pair.partner), pair.leader.max(pair.partner));
+                let median = match ends {
+                    Self::LINK => 1.5,
+                    // Sixteen pairs of two hosts each: more than there are places.
+                    (a, b) if b == a ^ (1 << self.length_index) => 3.0,
+                    _ => 1.0,
+                };
+                for (from, to) in [ends, (ends.1, ends.0)] {
+                    cells.set(from, to, Cell::measured(Summary { median, ..usual }, 10, State::Measured));
+                }
+            }
+        }
+    }
+
+    impl Fabric for Disturbed {
+        fn begin_length(&mut self, _plan: &Plan, length_index: usize) -> Result<(), FabricError> {
+            self.length_index = length_index;
+            Ok(())
+        }
+
+        fn run(&mut self, round: &Round<'_>, _length: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
+            self.pairs(&round.pairs(), cells);
+            Ok(())
+        }
+
+        fn run_pairs(&mut self, pairs: &[Pair], _: usize, _: Bytes, cells: &mut Cells) -> Result<(), FabricError> {
+            self.pairs(pairs, cells);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_slow_twice_is_measured_again_though_chance_makes_more_pairs_slower() {
+        let sweep = Sweep::list(&[0, 64, 4096].map(Bytes)).unwrap();
+        let plan =
+            Plan { mode: Mode::OneToOne, config: Config { sweep, retest: 10, ..Config::default() }, hosts: hosts(32) };
+        let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+        let fabric = &mut Disturbed { length_index: 0 };
+        measure(&plan, fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+        let is_among = |length: usize| {
+            let retests = run.retests(length).unwrap();
+            assert_eq!(retests.len(), 20, "both directions of ten pairs");
+            retests.iter().any(|retest| (retest.source, retest.destination) == Disturbed::LINK)
+        };
+        assert_eq!([0, 1, 2].map(is_among), [false, true, true]);
     }
 
     #[test]

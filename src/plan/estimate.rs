@@ -6,6 +6,10 @@ use crate::units::Bytes;
 /// Bytes of a cell in memory, [`crate::record::Cell`], rounded up.
 const CELL: u64 = 104;
 
+/// Bytes of a suspicious cell: 32 in the list of these, and 25 in each of two maps, that of the length before and the next
+/// one, of which at least 7/16 are full.
+const SUSPECT: u64 = 32 + 2 * 25 * 16 / 7;
+
 /// Bytes that a rank keeps for every rank besides cells: the name of its host in several copies, places in tables.
 const HOST: u64 = 250;
 
@@ -45,9 +49,9 @@ impl Estimate {
         };
         let per_cell = u64::from(config.warmup) + u64::from(config.iterations) + baseline;
         let retests = 2 * plan.retests() as u64;
-        let retesting = if plan.retests() > 0 { 3 } else { 0 };
+        let retesting = if plan.retests() > 0 { 3 * CELL + SUSPECT } else { 0 };
         let lines = rounds.lines().map_or(ranks, |lines| lines as u64);
-        let memory = traffic(plan) + (1 + retesting) * lines * CELL + ranks * HOST;
+        let memory = traffic(plan) + (CELL + retesting) * lines + ranks * HOST;
         let widest = plan.hosts.names().iter().enumerate().map(|(host, _)| plan.hosts.ranks_of(host).len()).max();
         Self {
             pairs,
