@@ -83,7 +83,6 @@ struct Draw {
     rng: ChaCha8Rng,
     is_hard: bool,
     fabric: Fabric,
-    lengths: Vec<u64>,
     plan: Plan,
     noise: f64,
 }
@@ -106,18 +105,17 @@ pub fn draw(seed: u64, is_hard: bool) -> Case {
     let fabric = Fabric::draw(shape, hosts, &mut rng);
     let ranks_per_host = if fabric.hosts() <= 64 && rng.random_bool(0.3) { 2 } else { 1 };
     let hosts = place(fabric.hosts(), ranks_per_host, &mut rng);
-    let lengths = lengths(is_hard, &mut rng);
+    let lengths: Vec<Bytes> = lengths(is_hard, &mut rng).into_iter().map(Bytes).collect();
     let noise = rng.random_range(0.01..if is_hard { 0.10 } else { 0.05 });
-    let sizes: Vec<Bytes> = lengths.iter().map(|length| Bytes(*length)).collect();
     let config = Config {
-        sweep: Sweep::list(&sizes).expect("ascending lengths"),
+        sweep: Sweep::list(&lengths).expect("ascending lengths"),
         iterations: 100,
         schedule: Schedule::Isolated,
         seed: seed + 1,
         ..Config::default()
     };
     let plan = Plan { mode: Mode::OneToOne, config, hosts };
-    Draw { rng, is_hard, fabric, lengths, plan, noise }.case()
+    Draw { rng, is_hard, fabric, plan, noise }.case()
 }
 
 /// Names and ranks: shuffled, by host or round robin.
@@ -356,10 +354,11 @@ impl Draw {
         }
         // Of a usual pair; what a fault of one part does to the sum.
         let effects: Vec<f64> = self
-            .lengths
+            .plan
+            .lengths()
             .iter()
-            .map(|&length| {
-                let (latency, transfer) = (2e-6, length as f64 / 9e9);
+            .map(|length| {
+                let (latency, transfer) = (2e-6, length.0 as f64 / 9e9);
                 let share = match planted.part {
                     "latency" => latency / (latency + transfer),
                     "bandwidth" => transfer / (latency + transfer),
@@ -391,8 +390,11 @@ impl Draw {
     fn fault(&mut self, kind: &'static str, hosts: Vec<usize>, rank: Option<usize>) -> Fault {
         let rng = &mut self.rng;
         let is_one_way = rng.random_bool(0.5);
-        let mut part =
-            if self.lengths.len() > 2 { *["all", "all", "latency", "bandwidth"].choose(rng).unwrap() } else { "all" };
+        let mut part = if self.plan.lengths().len() > 2 {
+            *["all", "all", "latency", "bandwidth"].choose(rng).unwrap()
+        } else {
+            "all"
+        };
         let small: &[f64] =
             if self.is_hard { &[1.05, 1.07, 1.10, 1.2, 1.5, 3.0] } else { &[1.05, 1.08, 1.15, 1.3, 1.5, 2.0, 4.0] };
         let mut factor = *match kind {

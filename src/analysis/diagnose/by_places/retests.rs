@@ -102,9 +102,7 @@ fn again(
                 finding.curve[length].is_meant && is_crossing && !is_far
             };
             // What was slow and is slow alone, as the other direction is in which a place was found, is of that place too.
-            let least =
-                [retest.first, retest.alone].map(|time| (time / level).ln()).into_iter().fold(f64::INFINITY, f64::min);
-            let beyond = least - places.usual(length, from, to);
+            let beyond = (retest.first.min(retest.alone) / level).ln() - places.usual(length, from, to);
             let is_other_way =
                 |number: usize| is_on(number, (destination, source)) && beyond > found[number].ratio.ln() / 2.0;
             let on: Vec<usize> = (0..found.len()).filter(|number| is_on(*number, (source, destination))).collect();

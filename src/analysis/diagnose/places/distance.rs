@@ -369,41 +369,42 @@ mod tests {
     use super::*;
     use crate::analysis::drawn::{generator, is_same_partition, normal, square};
 
+    /// Microseconds between two leaves, so many of which are a pod.
+    fn way(a: usize, b: usize, of_pod: usize) -> f64 {
+        match () {
+            () if a == b => 0.85,
+            () if a / of_pod == b / of_pod => 1.08,
+            () => 1.33,
+        }
+    }
+
     #[test]
     fn a_leaf_whose_way_out_is_late_stays_in_its_pod() {
         // By more than pods are apart: it is farther from those of its pod than these are from others.
         for late in [0.0, 0.31] {
             let mut rng = generator(9);
             let leaf: Vec<usize> = (0..54).map(|host| host / 6).collect();
-            let way = |a: usize, b: usize| match () {
-                () if a == b => 0.85,
-                () if a / 3 == b / 3 => 1.08,
-                () => 1.33,
-            };
             let of_leaf = |a: usize, b: usize| if (a == 6) != (b == 6) { late } else { 0.0 };
             let times = square(54, |i, j| {
                 let (a, b) = (leaf[i], leaf[j]);
-                way(a, b) + of_leaf(a, b) + 0.01 * normal(&mut rng)
+                way(a, b, 3) + of_leaf(a, b) + 0.01 * normal(&mut rng)
             });
             let mut distances = Distances::of(leaf.clone(), Shape::Tree);
             distances.find_pods(&times);
             assert!(is_same_partition(&distances.pod, &[0, 0, 0, 1, 1, 1, 2, 2, 2]), "{late}: {:?}", distances.pod);
         }
     }
+
     #[test]
     fn a_leaf_may_be_alone_in_its_pod() {
         let mut rng = generator(11);
         let leaf: Vec<usize> = (0..42).map(|host| host / 6).collect();
-        let way = |a: usize, b: usize| match () {
-            () if a == b => 0.85,
-            () if a / 2 == b / 2 => 1.08,
-            () => 1.33,
-        };
-        let times = square(42, |i, j| way(leaf[i], leaf[j]) + 0.01 * normal(&mut rng));
+        let times = square(42, |i, j| way(leaf[i], leaf[j], 2) + 0.01 * normal(&mut rng));
         let mut distances = Distances::of(leaf.clone(), Shape::Tree);
         distances.find_pods(&times);
         assert!(is_same_partition(&distances.pod, &[0, 0, 1, 1, 2, 2, 3]), "{:?}", distances.pod);
     }
+
     #[test]
     fn a_kind_that_fills_a_leaf_and_some_of_the_next_is_one_and_a_slow_way_is_none() {
         let leaf: Vec<usize> = (0..24).map(|host| host / 8).collect();
