@@ -276,16 +276,18 @@ impl ResultSet {
             .ok_or_else(|| StoreError::NoStatistic { path: file_of(&self.prefix, statistic), statistic })
     }
 
-    /// Cells of which nothing is known but one companion; `None` where no file has it.
+    /// Gives `take` the number of every cell of these rows, of which the first is 0, and its value; says whether there
+    /// are such values.
     fn read_companion(
         &self,
         companion: Companion,
         length_index: usize,
         rows: Range<usize>,
-    ) -> Result<Option<Vec<Cell>>, StoreError> {
+        mut take: impl FnMut(usize, &Cell),
+    ) -> Result<bool, StoreError> {
         let has_it = |source: &&Source| source.file.has(companion.name());
         let Some(source) = self.sources.iter().find(has_it) else {
-            return Ok(None);
+            return Ok(false);
         };
         let file = &source.file;
         let variable = file.variable_over(companion.name(), &field::cells(self.partners.as_ref()))?;
@@ -299,12 +301,14 @@ impl ResultSet {
                 values::read_partners(file, variable, partners, length_index, rows, &mut values)?;
             }
         }
-        let cell = |value| {
-            let mut cell = Cell::missing(State::Failed);
-            let known = companion.set(&mut cell, value).map(|()| cell);
-            known.ok_or_else(|| file.unusable(format!("has a cell with the impossible {} {value}", companion.name())))
-        };
-        values.into_iter().map(cell).collect::<Result<_, _>>().map(Some)
+        let mut cell = Cell::missing(State::Failed);
+        for (place, value) in values.into_iter().enumerate() {
+            companion
+                .set(&mut cell, value)
+                .ok_or_else(|| file.unusable(format!("has a cell with the impossible {} {value}", companion.name())))?;
+            take(place, &cell);
+        }
+        Ok(true)
     }
 
     /// Rows of a matrix of which only the cells of partners are in the file.
@@ -383,12 +387,10 @@ impl Run for ResultSet {
 
     fn read_states(&self, length_index: usize, rows: Range<usize>, states: &mut [State]) -> Result<(), BoxError> {
         self.check_part(length_index, &rows, states.len())?;
-        match self.read_companion(Companion::State, length_index, rows.clone())? {
-            None => states_of_values(self, length_index, rows, states),
-            Some(cells) => {
-                states.iter_mut().zip(cells).for_each(|(state, cell)| *state = cell.state);
-                Ok(())
-            }
+        let take = |place: usize, cell: &Cell| states[place] = cell.state;
+        match self.read_companion(Companion::State, length_index, rows.clone(), take)? {
+            true => Ok(()),
+            false => states_of_values(self, length_index, rows, states),
         }
     }
 
@@ -413,10 +415,9 @@ impl Run for ResultSet {
     fn read_further(&self, length_index: usize, rows: Range<usize>, cells: &mut [Cell]) -> Result<(), BoxError> {
         self.check_part(length_index, &rows, cells.len())?;
         for companion in Companion::of_run(&self.header).filter(|companion| *companion != Companion::State) {
-            let found = self.read_companion(companion, length_index, rows.clone())?;
-            for (cell, found) in cells.iter_mut().zip(found.into_iter().flatten()) {
-                companion.set(cell, companion.of(&found));
-            }
+            self.read_companion(companion, length_index, rows.clone(), |place, found| {
+                companion.set(&mut cells[place], companion.of(found));
+            })?;
         }
         Ok(())
     }

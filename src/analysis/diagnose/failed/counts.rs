@@ -17,44 +17,68 @@ pub(super) struct Cells {
     pub(super) symptom: Symptom,
 }
 
+/// Rows are read together that have so many cells: all those of some thousand ranks, for rows that are turned cost a pass
+/// over their matrix.
+const CELLS_AT_A_TIME: usize = 1 << 21;
+
 /// Cells that failed, and cells of which payloads arrived damaged; `None` where there are none of them.
 pub(super) fn read(run: &dyn Run) -> Result<[Option<Cells>; 2], BoxError> {
-    let (hosts, ranks) = (&run.header().hosts, run.ranks());
-    let count = hosts.count();
-    let mut both =
-        [Symptom::Lossy, Symptom::Damaged].map(|symptom| Cells { hosts: count, counts: Vec::new(), symptom });
+    let hosts = &run.header().hosts;
+    let (count, ranks) = (hosts.count(), run.ranks());
+    let is_bad = |symptom: Symptom, (state, damaged): (State, bool)| match symptom {
+        Symptom::Lossy => matches!(state, State::Failed | State::TimedOut),
+        _ => state == State::Damaged || damaged,
+    };
     let mut any = [false; 2];
-    let mut states = vec![State::Measured; ranks * ranks];
-    for length in 0..run.lengths().len() {
-        run.read_states(length, 0..ranks, &mut states)?;
-        let mut damaged = states.contains(&State::Damaged);
-        let mut cells: Vec<Cell> = Vec::new();
-        if run.header().is_verified() {
-            cells = states.iter().map(|state| Cell::missing(*state)).collect();
-            run.read_further(length, 0..ranks, &mut cells)?;
-            damaged |= cells.iter().any(|cell| cell.damaged > 0);
-        }
-        let is_bad = |number: usize, place: usize, state: State| match number {
-            0 => matches!(state, State::Failed | State::TimedOut),
-            _ => damaged && (state == State::Damaged || cells.get(place).is_some_and(|cell| cell.damaged > 0)),
-        };
-        for (number, own) in both.iter_mut().enumerate() {
-            let has_any = (0..states.len()).any(|place| is_bad(number, place, states[place]));
-            any[number] |= has_any;
-            let mut counts = vec![Count::default(); count * count];
-            for (place, state) in states.iter().enumerate().filter(|(_, state)| **state != State::NotScheduled) {
-                let (from, to) = (hosts.host_of(place / ranks), hosts.host_of(place % ranks));
-                if place / ranks != place % ranks {
-                    let cell = &mut counts[from * count + to];
-                    cell.tried = cell.tried.saturating_add(1);
-                    cell.bad = cell.bad.saturating_add(u16::from(has_any && is_bad(number, place, *state)));
-                }
+    each_cell(run, |_, _, cell| {
+        any.iter_mut().zip(SYMPTOMS).for_each(|(any, symptom)| *any |= is_bad(symptom, cell));
+    })?;
+    let of_symptom = |(any, symptom): (bool, Symptom)| {
+        let counts = || vec![vec![Count::default(); count * count]; run.lengths().len()];
+        any.then(|| Cells { hosts: count, counts: counts(), symptom })
+    };
+    let mut both = [0, 1].map(|number| of_symptom((any[number], SYMPTOMS[number])));
+    // Mostly there is nothing to be counted.
+    if any.contains(&true) {
+        each_cell(run, |length, place, cell| {
+            let (from, to) = (place / ranks, place % ranks);
+            if cell.0 == State::NotScheduled || from == to {
+                return;
             }
-            own.counts.push(counts);
-        }
+            let pair = hosts.host_of(from) * count + hosts.host_of(to);
+            for own in both.iter_mut().flatten() {
+                let count = &mut own.counts[length][pair];
+                count.tried = count.tried.saturating_add(1);
+                count.bad = count.bad.saturating_add(u16::from(is_bad(own.symptom, cell)));
+            }
+        })?;
     }
-    let [lost, damaged] = both;
-    Ok([any[0].then_some(lost), any[1].then_some(damaged)])
+    Ok(both)
+}
+
+const SYMPTOMS: [Symptom; 2] = [Symptom::Lossy, Symptom::Damaged];
+
+/// Gives `take` every cell of a run: the number of its length, its place in the matrix, its state and whether payloads of it
+/// arrived damaged.
+fn each_cell(run: &dyn Run, mut take: impl FnMut(usize, usize, (State, bool))) -> Result<(), BoxError> {
+    let ranks = run.ranks();
+    let rows = (CELLS_AT_A_TIME / ranks).clamp(1, ranks);
+    let parts = || (0..ranks).step_by(rows).map(|first| first..(first + rows).min(ranks));
+    let (mut states, mut cells) = (Vec::new(), Vec::new());
+    for (length, part) in (0..run.lengths().len()).flat_map(|length| parts().map(move |part| (length, part))) {
+        states.resize(part.len() * ranks, State::Measured);
+        run.read_states(length, part.clone(), &mut states)?;
+        let first = part.start * ranks;
+        if run.header().is_verified() {
+            cells.clear();
+            cells.extend(states.iter().map(|state| Cell::missing(*state)));
+            run.read_further(length, part, &mut cells)?;
+        }
+        let is_damaged = |place: usize| cells.get(place).is_some_and(|cell: &Cell| cell.damaged > 0);
+        let of_cells = states.iter().enumerate().map(|(place, state)| (first + place, (*state, is_damaged(place))));
+        of_cells.for_each(|(place, cell)| take(length, place, cell));
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy, Default)]
