@@ -44,7 +44,7 @@ impl Square {
 
     /// The same of every row, `[row]`.
     pub fn cells(&self) -> Vec<usize> {
-        (0..self.side).map(|row| self.present(row)).collect()
+        (0..self.side).into_par_iter().map(|row| self.present(row)).collect()
     }
 
     /// Subtracts another square.

@@ -64,13 +64,16 @@ pub(super) fn judge_run(
     // Where the run says when every pair was measured.
     let rounds: Option<Vec<_>> = folded.lengths.iter().map(|length| run.header().rounds(*length)).collect();
     let rounds = rounds.unwrap_or_default();
+    let mut in_rounds = places::lengths(&folded, &verdict, &rounds, asked);
     let mut busy = Vec::new();
-    while let Some(found) = places::busy(&folded, &verdict, &rounds, asked) {
+    while let Some(found) = places::busy(&in_rounds, &verdict, asked) {
         found.leave_out(&mut folded);
         verdict = judge(&folded);
+        in_rounds = places::lengths(&folded, &verdict, &rounds, asked);
         busy.push(found);
     }
-    let bursts = places::bursts(&folded, &verdict, &rounds, asked);
+    let bursts = places::bursts(&in_rounds, &verdict, asked);
+    drop(in_rounds);
     if !bursts.is_empty() {
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = judge(&folded);

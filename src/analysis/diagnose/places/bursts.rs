@@ -21,11 +21,10 @@ use super::{
     Asked, Place, Suspect, Verdict, error,
     mixture::{Mixture, two_levels},
     place::slow_lengths,
-    rounds::{AtLength, Pairs, lengths},
+    rounds::{AtLength, Pairs},
 };
 use crate::{
     analysis::diagnose::{Agreement, Direction, Kind, folded::Folded},
-    plan::Rounds,
     stats::median,
 };
 
@@ -161,9 +160,7 @@ fn log_of<'a>(lengths: impl Iterator<Item = &'a [bool]>) -> f64 {
 }
 
 /// Whether most pairs are slow for a part of the time: of rounds, or, where pairs are measured one after another, of a round.
-/// `rounds`: `[length]`.
-pub fn busy(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Option<Busy> {
-    let lengths = lengths(folded, verdict, rounds, asked);
+pub fn busy(lengths: &[AtLength<'_>], verdict: &Verdict, asked: Asked) -> Option<Busy> {
     let error = error(&verdict.distances, asked);
     let of_rounds = |at: &AtLength| {
         let rounds = at.by_rounds();
@@ -171,13 +168,16 @@ pub fn busy(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
         (rounds, slow)
     };
     busy_in(lengths.par_iter().map(of_rounds).collect(), error)
-        .or_else(|| busy_in(turns_of_links(&lengths, &verdict.suspects), error))
+        .or_else(|| busy_in(turns_of_links(lengths, &verdict.suspects), error))
 }
 
 /// The turns of pairs that are measured one after another, of which those of links that were found are slow: they are one
 /// moment where they stand together in time.
 fn turns_of_links(lengths: &[AtLength], suspects: &[Suspect]) -> Vec<Moments> {
     let links: Vec<&Suspect> = suspects.iter().filter(|suspect| suspect.place.kind == Kind::Link).collect();
+    if links.is_empty() {
+        return Vec::new();
+    }
     let of_length = |(length, at): (usize, &AtLength)| {
         let is_of = |link: &Suspect, (i, j): (usize, usize)| link.place.hosts == [i, j] || link.place.hosts == [j, i];
         let slow_link = |pairs: &Pairs| {
@@ -216,10 +216,9 @@ fn busy_in(moments: Vec<Moments>, error: f64) -> Option<Busy> {
     Some(Busy { effect, range, share, met: moments.into_iter().map(met).collect() })
 }
 
-/// The hosts that are slow for a part of the time. `rounds`: `[length]`.
-pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: Asked) -> Vec<Burst> {
-    let hosts = folded.hosts();
-    let lengths = lengths(folded, verdict, rounds, asked);
+/// The hosts that are slow for a part of the time.
+pub fn find(lengths: &[AtLength<'_>], verdict: &Verdict, asked: Asked) -> Vec<Burst> {
+    let hosts = verdict.distances.leaf.len();
     if lengths.is_empty() {
         return Vec::new();
     }

@@ -128,15 +128,26 @@ impl Distances {
 
     /// The class of a pair, the same both ways.
     pub fn class(&self, i: usize, j: usize) -> usize {
-        let step = match &self.shape {
-            Shape::Torus(steps) | Shape::Dragonfly(steps) => steps[i * self.leaf.len() + j].into(),
-            Shape::Tree if self.leaf[i] == self.leaf[j] => 0,
-            Shape::Tree if self.pod[self.leaf[i]] == self.pod[self.leaf[j]] => 1,
-            Shape::Tree => 2,
+        self.class_from(i)(j)
+    }
+
+    /// The class of a host's pairs with others.
+    pub fn class_from(&self, i: usize) -> impl Fn(usize) -> usize {
+        let (leaf, pod, kind, kinds) = (self.leaf[i], self.pod[self.leaf[i]], self.kind[i], self.kinds);
+        let steps = match &self.shape {
+            Shape::Torus(steps) | Shape::Dragonfly(steps) => Some(&steps[i * self.leaf.len()..][..self.leaf.len()]),
+            Shape::Tree => None,
         };
-        let (low, high) = (self.kind[i].min(self.kind[j]), self.kind[i].max(self.kind[j]));
-        let kinds = self.kinds;
-        (step * kinds + low) * kinds + high
+        move |j| {
+            let step = match steps {
+                Some(steps) => steps[j].into(),
+                None if self.leaf[j] == leaf => 0,
+                None if self.pod[self.leaf[j]] == pod => 1,
+                None => 2,
+            };
+            let (low, high) = (kind.min(self.kind[j]), kind.max(self.kind[j]));
+            (step * kinds + low) * kinds + high
+        }
     }
 
     /// The way between the leaves of two hosts, by number; inside all leaves the same.
@@ -227,7 +238,7 @@ impl Distances {
             // longer over a longer way.
             let whole = |i: usize, j: usize| fit.base[self.class(i, j)] + fit.beyond_class(i, j);
             let beyond = |i: usize, j: usize| fit.beyond_class(i, j);
-            let fastest = |value: &dyn Fn(usize, usize) -> f64| self.of_hosts(value, USUAL);
+            let fastest = |value: &(dyn Fn(usize, usize) -> f64 + Sync)| self.of_hosts(value, USUAL);
             // The fastest pairs of one host may be of another class than those of the next, of which another kind is usual.
             let by_hosts = || {
                 let fit = Fit::of_hosts_alone(values, self);
@@ -256,7 +267,7 @@ impl Distances {
     }
 
     /// The quantile at `share` of the pairs of every host, `[host]`.
-    fn of_hosts(&self, value: &dyn Fn(usize, usize) -> f64, share: f64) -> Vec<f64> {
+    fn of_hosts(&self, value: &(dyn Fn(usize, usize) -> f64 + Sync), share: f64) -> Vec<f64> {
         let hosts = self.leaf.len();
         let of_host = |host: usize| {
             let others = (0..hosts).filter(|other| *other != host);
@@ -264,7 +275,7 @@ impl Distances {
             let mut values: Vec<f64> = pairs.filter(|value| !value.is_nan()).collect();
             if values.is_empty() { f64::NAN } else { quantile(&mut values, share) }
         };
-        (0..hosts).map(of_host).collect()
+        (0..hosts).into_par_iter().map(of_host).collect()
     }
 
     /// `own`: what a host takes, `[host]`; `value(i, j)`: what a pair takes, which scatters by `noise`. Healthy hosts differ by
@@ -272,7 +283,7 @@ impl Distances {
     fn two_kinds(
         &self,
         own: Vec<f64>,
-        value: &dyn Fn(usize, usize) -> f64,
+        value: &(dyn Fn(usize, usize) -> f64 + Sync),
         (noise, alike): (f64, f64),
     ) -> Option<(Vec<bool>, f64)> {
         let hosts = self.leaf.len();

@@ -28,7 +28,7 @@ pub(super) const HUBER: f64 = 1.345;
 pub const USUAL: f64 = 0.25;
 
 /// Cells of a class that its base is found from: their median errs by a two hundredth of their scatter.
-const ENOUGH: usize = 1 << 16;
+pub const ENOUGH: usize = 1 << 16;
 
 /// Of so many normal values in every one, the median absolute deviation knows as much as the standard deviation does
 /// (Rousseeuw and Croux 1993).
@@ -59,11 +59,15 @@ pub struct Fit {
 /// Location of values that scatter by `noise`; NaN where there are none. They are reordered.
 pub fn centre(values: &mut Vec<f64>, noise: f64) -> f64 {
     values.retain(|value| !value.is_nan());
-    let mut centre = median(values);
+    centre_from(median(values), values, noise)
+}
+
+/// The same from their median; of values that are all there.
+fn centre_from(median: f64, values: &[f64], noise: f64) -> f64 {
     if values.len() < 3 || noise <= 0.0 {
-        return centre;
+        return median;
     }
-    let most = HUBER * noise;
+    let (mut centre, most) = (median, HUBER * noise);
     for _ in 0..2 {
         centre += values.iter().map(|value| (value - centre).clamp(-most, most)).sum::<f64>() / values.len() as f64;
     }
@@ -96,12 +100,16 @@ impl Fit {
         };
         let turned = turned(values);
         fit.find_base(values, distances);
+        // Medians of rows, and of columns.
+        let (mut of_rows, mut of_columns) = (vec![0.0; hosts], vec![0.0; hosts]);
         for turn in 0..TURNS {
-            fit.send = fit.of_rows(values, distances, &fit.receive);
-            fit.receive = fit.of_rows(&turned, distances, &fit.send);
-            for side in [&mut fit.send, &mut fit.receive] {
+            // From the second turn on what the other side adds is nearly known.
+            let is_near = turn > 1;
+            fit.send = fit.of_rows(values, distances, (&mut of_rows, is_near), &fit.receive);
+            fit.receive = fit.of_rows(&turned, distances, (&mut of_columns, is_near), &fit.send);
+            for (side, medians) in [(&mut fit.send, &mut of_rows), (&mut fit.receive, &mut of_columns)] {
                 let middle = median(&mut side.clone());
-                side.iter_mut().for_each(|value| *value -= middle);
+                side.iter_mut().chain(medians).for_each(|value| *value -= middle);
                 fit.base.iter_mut().for_each(|base| *base += middle);
             }
             if are_ways_alike {
@@ -112,7 +120,7 @@ impl Fit {
             }
         }
         let known = |row: usize| values.present(row).min(turned.present(row));
-        fit.partners = (0..hosts).map(known).collect();
+        fit.partners = (0..hosts).into_par_iter().map(known).collect();
         fit
     }
 
@@ -137,42 +145,57 @@ impl Fit {
         }
     }
 
-    /// Location of what rows have beyond the base and the other side.
-    fn of_rows(&self, values: &Square, distances: &Distances, other: &[f64]) -> Vec<f64> {
-        let of_row = |i: usize| {
+    /// Location of what rows have beyond the base and the other side. `medians`: of the turn before, `[row]`, and whether
+    /// those of complete rows hardly move any more.
+    fn of_rows(
+        &self,
+        values: &Square,
+        distances: &Distances,
+        (medians, is_near): (&mut [f64], bool),
+        other: &[f64],
+    ) -> Vec<f64> {
+        let of_row = |rests: &mut Vec<f64>, (i, known): (usize, &mut f64)| {
+            let class = distances.class_from(i);
             let row = values.row(i).iter().zip(other).enumerate();
-            let mut rests: Vec<f64> =
-                row.map(|(j, (value, other))| f64::from(*value) - self.base[distances.class(i, j)] - other).collect();
-            let centre = centre(&mut rests, self.noise);
-            if centre.is_nan() { 0.0 } else { centre }
+            rests.clear();
+            rests.extend(row.map(|(j, (value, other))| f64::from(*value) - self.base[class(j)] - other));
+            rests.retain(|rest| !rest.is_nan());
+            if !is_near || rests.len() + 1 < other.len() {
+                *known = median(rests);
+            }
+            if known.is_nan() { 0.0 } else { centre_from(*known, rests, self.noise) }
         };
-        (0..values.side()).into_par_iter().map(of_row).collect()
+        medians.par_iter_mut().enumerate().map_init(Vec::new, of_row).collect()
     }
 
     fn find_rest(&mut self, values: &Square, distances: &Distances) {
         let (base, send, receive) = (&self.base, &self.send, &self.receive);
         self.rest.rows_mut().enumerate().for_each(|(i, rest)| {
+            let class = distances.class_from(i);
             for (j, (rest, value)) in rest.iter_mut().zip(values.row(i)).enumerate() {
-                *rest = (f64::from(*value) - base[distances.class(i, j)] - send[i] - receive[j]) as f32;
+                *rest = (f64::from(*value) - base[class(j)] - send[i] - receive[j]) as f32;
             }
         });
-        let step = (rest_len(&self.rest) / ENOUGH).max(1) | 1;
+        let step = (values.values().len() / ENOUGH).max(1) | 1;
         let some = self.rest.values().iter().step_by(step).copied().map(f64::from);
         let mut some: Vec<f64> = some.filter(|value| !value.is_nan()).collect();
         // As many numbers were taken from the cells as there are hosts, twice, and classes.
-        let cells = self.rest.values().iter().filter(|value| !value.is_nan()).count() as f64;
+        let cells = self.rest.cells().iter().sum::<usize>() as f64;
         let free = cells - (2 * send.len() + base.len()) as f64 + 1.0;
         self.freedom = (EFFICIENCY * free).max(1.0);
         let noise = scatter_about_zero(&mut some) * (cells / free.max(cells / 4.0)).max(1.0).sqrt();
         self.noise = noise.max(PRECISION);
     }
 
-    /// What a healthy pair takes. Of a class of which nothing is known, what the first one takes.
+    /// What a healthy pair takes.
     pub fn usual(&self, source: usize, destination: usize, distances: &Distances) -> f64 {
-        let base = self.base[distances.class(source, destination)];
-        let base =
-            if base.is_nan() { self.base.iter().copied().find(|base| !base.is_nan()).unwrap_or(0.0) } else { base };
-        base + self.send[source] + self.receive[destination]
+        self.level(distances.class(source, destination)) + self.send[source] + self.receive[destination]
+    }
+
+    /// What pairs of a class take besides what hosts add. Of a class of which nothing is known, what the first one takes.
+    pub fn level(&self, class: usize) -> f64 {
+        let known = || self.base.iter().copied().find(|base| !base.is_nan());
+        if self.base[class].is_nan() { known().unwrap_or(0.0) } else { self.base[class] }
     }
 
     /// What a pair takes beyond its class.
@@ -195,15 +218,16 @@ fn usual(cells: &mut [(f64, usize)], ways: usize) -> f64 {
     cells.iter().find(reaches).map_or(f64::NAN, |(value, _)| *value)
 }
 
-fn rest_len(square: &Square) -> usize {
-    square.values().len()
-}
-
 /// Rows for columns.
 fn turned(square: &Square) -> Square {
-    let mut turned = Square::missing(square.side());
-    turned.rows_mut().enumerate().for_each(|(row, values)| {
-        values.iter_mut().enumerate().for_each(|(column, value)| *value = square.at(column, row) as f32);
+    let side = square.side();
+    let mut turned = Square::zero(side);
+    // As many columns at a time as stand together in memory.
+    turned.rows_mut().chunks(16).enumerate().for_each(|(chunk, mut rows)| {
+        for column in 0..side {
+            let values = &square.row(column)[chunk * 16..];
+            rows.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
+        }
     });
     turned
 }

@@ -140,7 +140,7 @@ impl<'a> Parts<'a> {
             let pairs = (0..fit.send.len()).flat_map(|i| (0..fit.send.len()).map(move |j| (i, j)));
             let mut cells: Vec<f64> = pairs.filter(|(i, j)| i != j).map(|(i, j)| fit.beyond_class(i, j)).collect();
             cells.retain(|value| !value.is_nan());
-            cells.sort_by(f64::total_cmp);
+            cells.par_sort_unstable_by(f64::total_cmp);
             cells
         });
         let all = cells.len() - back.len();
@@ -348,7 +348,7 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
     let beyond = |i: usize, j: usize| of_pair(i, j) + (fit.send[i] + fit.receive[i]) / 2.0;
     let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);
     let mut everywhere: Vec<f64> = pairs.map(|(i, j)| beyond(i, j)).filter(|value| !value.is_nan()).collect();
-    everywhere.sort_by(f64::total_cmp);
+    everywhere.par_sort_unstable_by(f64::total_cmp);
     let levels = |host: usize| {
         let others: Vec<usize> = (0..hosts).filter(|other| *other != host && !is_named[*other]).collect();
         let rests: Vec<f64> = others.iter().map(|other| of_pair(host, *other)).collect();

@@ -16,35 +16,40 @@ use crate::{
 /// `view` is what they have in common. A link is slow in all of them, and a disturbed cell in one: what counts is the
 /// least.
 pub fn slow(bands: &[View], view: &View, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
-    let hosts = view.fit.rest.side();
-    let least = |of: &dyn Fn(&View) -> f64| bands.iter().map(of).fold(f64::NAN, f64::min);
+    let hosts = is_named.len();
     let there = |view: &View, i: usize, j: usize| view.fit.rest.at(i, j);
     let mean = |view: &View, i: usize, j: usize| (there(view, i, j) + there(view, j, i)) / 2.0;
-    let (mut both, mut single) = (Vec::new(), Vec::new());
-    for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))) {
-        if is_named[i] || is_named[j] {
-            continue;
-        }
-        let (out, back) = (there(view, i, j), there(view, j, i));
-        let is_one_way = (out - back).abs() / 2.0 >= (out + back) / 4.0;
-        both.push((least(&|band| mean(band, i, j)), mean(view, i, j), i, j, !is_one_way));
-        for (i, j, own, other) in [(i, j, out, back), (j, i, back, out)] {
-            let is_own = other.is_nan() || other < own / 2.0;
-            single.push((least(&|band| there(band, i, j)), own, i, j, is_own));
-        }
-    }
-    let mut found = Vec::new();
-    for (mut cells, direction) in [(both, Direction::Both), (single, Direction::Send)] {
-        cells.retain(|cell| !cell.0.is_nan());
-        let Some(tail) = Tail::of(cells.iter().map(|cell| cell.0).collect(), hosts) else { continue };
-        for &(least, value, i, j, is_own) in cells.iter().filter(|cell| cell.1 >= budget.least.link) {
-            let log = tail.log(least) + budget.price(3 * cells.len());
-            if is_own && budget.allows(log) {
-                found.push(Suspect::new(Place::of(Kind::Link, vec![i, j], direction), value, log, view));
+    let of_direction = |direction: Direction| {
+        let is_both = direction == Direction::Both;
+        let value = |view: &View, i: usize, j: usize| if is_both { mean(view, i, j) } else { there(view, i, j) };
+        let pairs = |i: usize| (if is_both { i + 1 } else { 0 }..hosts).filter(move |j| *j != i && !is_named[*j]);
+        let (mut all, mut worth_a_word) = (Vec::new(), Vec::new());
+        for (i, j) in (0..hosts).filter(|i| !is_named[*i]).flat_map(|i| pairs(i).map(move |j| (i, j))) {
+            let least = bands.iter().map(|band| value(band, i, j)).fold(f64::NAN, f64::min);
+            if least.is_nan() {
+                continue;
+            }
+            all.push(least);
+            let effect = value(view, i, j);
+            let (out, back) = (there(view, i, j), there(view, j, i));
+            let is_this_way = match is_both {
+                true => 2.0 * (out - back).abs() < out + back,
+                false => back.is_nan() || back < out / 2.0,
+            };
+            if effect >= budget.least.link && is_this_way {
+                worth_a_word.push((least, effect, i, j));
             }
         }
-    }
-    found
+        let price = budget.price(3 * all.len());
+        let Some(tail) = Tail::of(&mut all, hosts) else { return Vec::new() };
+        let suspect = |(least, effect, i, j): (f64, f64, usize, usize)| {
+            let log = tail.log(least) + price;
+            let place = Place::of(Kind::Link, vec![i, j], direction);
+            budget.allows(log).then(|| Suspect::new(place, effect, log, view))
+        };
+        worth_a_word.into_iter().filter_map(suspect).collect()
+    };
+    [Direction::Both, Direction::Send].map(of_direction).concat()
 }
 
 /// How improbable large values are.
@@ -58,20 +63,20 @@ struct Tail {
 }
 
 impl Tail {
-    fn of(mut values: Vec<f64>, hosts: usize) -> Option<Self> {
+    /// `values` are changed.
+    fn of(values: &mut [f64], hosts: usize) -> Option<Self> {
         let count = values.len();
         if count < 6 {
             return None;
         }
-        let centre = median(&mut values.clone());
+        let centre = median(values);
         let far = (count as f64).sqrt().ceil() as usize;
-        values.sort_by(|a, b| b.total_cmp(a));
-        let from = values[far.min(count - 1)];
-        let excess = median(&mut values[..far].iter().map(|value| value - from).collect::<Vec<_>>());
+        let (largest, &mut from, _) = values.select_nth_unstable_by(far, |a, b| b.total_cmp(a));
+        let excess = median(&mut largest.iter().map(|value| value - from).collect::<Vec<_>>());
         // Each host's two numbers were taken from the values.
         let free =
             count as f64 - 2.0 * hosts as f64 / (count * 2 / (hosts * hosts.saturating_sub(1)).max(1)).max(1) as f64;
-        let deviation = scatter(&mut values) * (count as f64 / free.max(count as f64 / 4.0)).sqrt();
+        let deviation = scatter(values) * (count as f64 / free.max(count as f64 / 4.0)).sqrt();
         // The median of an exponential distribution is ln 2 of its mean.
         Some(Self { centre, deviation, from, share: far as f64 / count as f64, excess: excess / 2f64.ln() })
     }

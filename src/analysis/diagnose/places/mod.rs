@@ -67,6 +67,7 @@ pub use jitter::{Scatterer, find as jitter};
 pub use leaves::{ALL, Set, sets};
 pub use load::find as loaded;
 pub use place::{Place, Suspect};
+pub use rounds::lengths;
 pub use verdict::Verdict;
 pub use view::LONG;
 use view::{View, bands, independent, medians};

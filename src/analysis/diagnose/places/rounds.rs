@@ -31,14 +31,16 @@ impl<'a> AtLength<'a> {
     fn of(folded: &Folded, verdict: &Verdict, (length, rounds): (usize, &'a Rounds<'a>), least: f64) -> Self {
         let fit = &verdict.fits[length];
         let own: Vec<f64> = fit.send.iter().zip(&fit.receive).map(|(send, receive)| (send + receive) / 2.0).collect();
-        let rest = |i: usize, j: usize| folded.from_to(length, i, j) - verdict.usual(length, i, j);
-        let beyond = |i: usize, j: usize| (rest(i, j) + rest(j, i)) / 2.0 + own[i];
-        let mut square = Square::missing(folded.hosts());
-        square.rows_mut().enumerate().for_each(|(i, row)| {
-            row.iter_mut().enumerate().filter(|(j, _)| *j != i).for_each(|(j, value)| *value = beyond(i, j) as f32);
+        let mut beyond = Square::missing(folded.hosts());
+        beyond.rows_mut().enumerate().for_each(|(i, row)| {
+            let class = verdict.distances.class_from(i);
+            let pairs = row.iter_mut().zip(folded.mean[length].row(i)).zip(&own).enumerate();
+            pairs.for_each(|(j, ((value, mean), other))| {
+                *value = (f64::from(*mean) - fit.level(class(j)) - other) as f32
+            });
         });
         let least = least.max(folded.apart / folded.level[length]);
-        Self { beyond: square, own, rounds, noise: fit.noise, least }
+        Self { beyond, own, rounds, noise: fit.noise, least }
     }
 
     /// What a pair takes beyond its class and its hosts.
@@ -59,11 +61,14 @@ impl<'a> AtLength<'a> {
     fn in_order(&self, moment: impl Fn(usize, usize) -> Option<usize>) -> Vec<Pairs> {
         let hosts = self.own.len();
         let known = |(i, j): &(usize, usize)| !self.beyond.at(*i, *j).is_nan();
-        let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))).filter(known);
-        let mut pairs: Vec<(usize, (usize, usize))> =
-            pairs.filter_map(|(i, j)| Some((moment(i, j)?, (i, j)))).collect();
-        pairs.sort_unstable();
-        pairs.chunk_by(|a, b| a.0 == b.0).map(|same| same.iter().map(|(_, pair)| *pair).collect()).collect()
+        let mut moments: Vec<Pairs> = Vec::new();
+        for (i, j) in (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j))).filter(known) {
+            let Some(moment) = moment(i, j) else { continue };
+            moments.resize_with(moments.len().max(moment + 1), Pairs::new);
+            moments[moment].push((i, j));
+        }
+        moments.retain(|pairs| !pairs.is_empty());
+        moments
     }
 }
 

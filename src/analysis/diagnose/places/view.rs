@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{
     Least,
     distance::{Distances, LEAST_STEP},
-    fit::{Fit, HUBER, PRECISION, centre},
+    fit::{self, Fit, HUBER, PRECISION, centre},
 };
 use crate::{
     analysis::{diagnose::folded::Folded, square::Square},
@@ -75,11 +75,19 @@ impl View {
     fn find_noise(&mut self) {
         let rest = &self.fit.rest;
         let hosts = rest.side();
-        let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
-        let means = pairs.map(|(i, j)| (rest.at(i, j) + rest.at(j, i)) / 2.0).filter(|mean| !mean.is_nan());
+        // Of very many pairs so many, of all hosts alike.
+        let step = (hosts * hosts / 2 / fit::ENOUGH).max(1);
+        let shifts = (1..=hosts / 2).step_by(step);
+        let pairs = shifts.flat_map(|shift| (0..hosts).map(move |i| (i, shift)));
+        let once = pairs.filter(|(i, shift)| 2 * shift < hosts || i < shift);
+        let means = once
+            .map(|(i, shift)| (i, (i + shift) % hosts))
+            .map(|(i, j)| (rest.at(i, j) + rest.at(j, i)) / 2.0)
+            .filter(|mean| !mean.is_nan());
         let mut means: Vec<f64> = means.collect();
         // A host's own number was taken from its pairs.
-        let (count, free) = (means.len() as f64, means.len() as f64 - hosts as f64);
+        let count = (step * means.len()) as f64;
+        let free = count - hosts as f64;
         let noise = scatter_about_zero(&mut means) * (count / free.max(count / 4.0).max(1.0)).sqrt().max(1.0);
         self.pair_noise = noise.max(PRECISION);
     }
@@ -183,6 +191,15 @@ pub(super) fn leave_out(values: &mut Square, is_crossing: &[bool]) {
 /// one length is none of the others'.
 pub(super) fn medians(folded: &Folded, bands: &[Vec<usize>]) -> Square {
     let mut square = Square::missing(folded.hosts());
+    if let [band] = bands
+        && let [length] = band[..]
+    {
+        let of_row = |(i, row): (usize, &mut [f32])| {
+            row.iter_mut().enumerate().for_each(|(j, value)| *value = folded.from_to(length, i, j) as f32);
+        };
+        square.rows_mut().enumerate().for_each(of_row);
+        return square;
+    }
     square.rows_mut().enumerate().for_each(|(i, row)| {
         let (mut of_bands, mut of_lengths) = (Vec::new(), Vec::new());
         for (j, value) in row.iter_mut().enumerate().filter(|(j, _)| *j != i) {
