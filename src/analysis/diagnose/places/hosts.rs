@@ -22,7 +22,7 @@ use super::{
 use crate::analysis::diagnose::{Direction, Kind};
 
 /// Twice as slow one way as the other, or more: that way.
-fn slow_way(common: f64, side: f64) -> Direction {
+pub fn slow_way(common: f64, side: f64) -> Direction {
     let (send, receive) = (common + side, common - side);
     match (receive < send / 2.0, send < receive / 2.0) {
         (true, _) => Direction::Send,

@@ -2,12 +2,13 @@
 //!
 //! In: the scatter of every pair's samples. Out: [`Scatterer`]s. On a healthy machine a cell's deviation is small or huge,
 //! by whether it caught one of the rare disturbed samples: so cells are ranked, and a host is judged by the ranks of its
-//! cells (normal scores, van der Waerden 1952), compared with the other hosts. Of few cells the mean rank says less: it
-//! counts as many standard errors as it would be from zero if cells were independent.
+//! cells (normal scores, van der Waerden 1952). Of few cells the mean rank says less: it counts as many standard errors as
+//! it would be from zero if cells were independent. Hosts are looked at one by one, the one first that scatters most, and
+//! the others' cells without those that they share with it: the fewer partners hosts have, the more it makes of these.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{place::slow_lengths, spread::Spread};
+use super::{hosts::slow_way, place::slow_lengths, spread::Spread, view::NORMAL};
 use crate::{
     analysis::diagnose::{Agreement, Direction, folded::Folded},
     stats::median_of,
@@ -32,71 +33,114 @@ pub struct Scatterer {
     pub cells: Agreement,
 }
 
+/// A cell by its rank among those of its length.
+struct Ranked {
+    score: f64,
+    from: usize,
+    to: usize,
+}
+
 /// The hosts that scatter.
 pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
-    let hosts = scatter.hosts();
-    // Of what hosts send and of what they receive.
-    let mut sums = vec![[(0.0, 0.0); 2]; hosts];
-    for length in 0..scatter.lengths.len() {
-        let mut cells: Vec<(f64, usize, usize)> = Vec::new();
-        for (i, j) in (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j) {
-            let value = scatter.from_to(length, i, j);
-            if !value.is_nan() {
-                cells.push((value, i, j));
-            }
+    let mut cells: Vec<Ranked> = (0..scatter.lengths.len()).flat_map(|length| ranked(scatter, length)).collect();
+    let mut found = Vec::new();
+    while let Some((host, direction, log)) = most(scatter.hosts(), &cells) {
+        if log >= (1.0 - confidence).ln() {
+            break;
         }
-        cells.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let all = cells.len() as f64;
-        let mut first = 0;
-        while first < cells.len() {
-            // Cells that scatter alike share the mean of their ranks.
-            let last = first + cells[first..].iter().take_while(|cell| cell.0 == cells[first].0).count();
-            let rank = (first + last) as f64 / 2.0;
-            let score = Normal::standard().inverse_cdf(((rank + 0.5) / (all + 1.0)).min(1.0 - 0.5 / (all + 1.0)));
-            for (_, i, j) in &cells[first..last] {
-                for (host, side) in [(*i, 0), (*j, 1)] {
-                    let own = &mut sums[host][side];
-                    *own = (own.0 + score, own.1 + 1.0);
-                }
-            }
-            first = last;
+        found.extend(scatterer(scatter, host, direction, log));
+        cells.retain(|cell| cell.from != host && cell.to != host);
+    }
+    found
+}
+
+/// Normal scores of the cells of a length.
+fn ranked(scatter: &Folded, length: usize) -> Vec<Ranked> {
+    let hosts = scatter.hosts();
+    let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let values = pairs.map(|(from, to)| Ranked { score: scatter.from_to(length, from, to), from, to });
+    let mut cells: Vec<Ranked> = values.filter(|cell| !cell.score.is_nan()).collect();
+    cells.sort_by(|a, b| a.score.total_cmp(&b.score));
+    let all = cells.len() as f64;
+    let mut first = 0;
+    // Cells that scatter alike share the mean of their ranks.
+    for alike in cells.chunk_by_mut(|a, b| a.score == b.score) {
+        let rank = first as f64 + alike.len() as f64 / 2.0;
+        let score = Normal::standard().inverse_cdf(((rank + 0.5) / (all + 1.0)).min(1.0 - 0.5 / (all + 1.0)));
+        first += alike.len();
+        alike.iter_mut().for_each(|cell| cell.score = score);
+    }
+    cells
+}
+
+/// Sum of some cells' scores, and how many they are.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    scores: f64,
+    cells: f64,
+}
+
+impl Sum {
+    /// In standard errors, as scores have a variance of 1; NaN of no cell.
+    fn errors(self) -> f64 {
+        self.scores / self.cells.sqrt()
+    }
+}
+
+/// Of what hosts send and of what they receive, `[host]`.
+fn sums<'a>(hosts: usize, cells: impl Iterator<Item = &'a Ranked>) -> Vec<[Sum; 2]> {
+    let mut sums = vec![[Sum::default(); 2]; hosts];
+    for cell in cells {
+        for (host, way) in [(cell.from, 0), (cell.to, 1)] {
+            let sum: &mut Sum = &mut sums[host][way];
+            *sum = Sum { scores: sum.scores + cell.score, cells: sum.cells + 1.0 };
         }
     }
-    // Scores have a variance of 1.
-    let errors = |[(send, sent), (receive, received)]: &[(f64, f64); 2]| (send + receive) / (sent + received).sqrt();
-    let errors: Vec<f64> = sums.iter().map(errors).collect();
-    let Some(spread) = Spread::of(errors.iter().copied()) else { return Vec::new() };
-    let spread = spread.at_least(1.0);
+    sums
+}
+
+fn errors([send, receive]: [Sum; 2], direction: Direction) -> f64 {
+    match direction {
+        Direction::Both => Sum { scores: send.scores + receive.scores, cells: send.cells + receive.cells }.errors(),
+        Direction::Send => send.errors(),
+        Direction::Receive => receive.errors(),
+    }
+}
+
+/// The host that scatters most, which way, and the logarithm of the probability that a healthy run has such a host.
+fn most(hosts: usize, cells: &[Ranked]) -> Option<(usize, Direction, f64)> {
+    let all = sums(hosts, cells.iter());
     let of_host = |host: usize| {
-        let log = spread.log(errors[host] - spread.centre, hosts as f64);
-        let cells: f64 = sums[host].iter().map(|side| side.1).sum();
-        let [send, receive] = sums[host].map(|(sum, count)| sum / count - spread.centre / cells.sqrt());
-        let direction = match (receive < send / 2.0, send < receive / 2.0) {
-            (true, _) => Direction::Send,
-            (_, true) => Direction::Receive,
-            _ => Direction::Both,
-        };
-        if log >= (1.0 - confidence).ln() {
-            return None;
-        }
-        let others = (0..hosts).filter(|other| *other != host);
-        let out = others.clone().map(|other| (host, other)).filter(|_| direction != Direction::Receive);
-        let into = others.map(|other| (other, host)).filter(|_| direction != Direction::Send);
-        let pairs: Vec<(usize, usize)> = out.chain(into).collect();
-        let at = |length: usize, (i, j): (usize, usize)| scatter.from_to(length, i, j);
-        let of_pairs = |length: usize| median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
-        let effects: Vec<f64> = (0..scatter.lengths.len()).map(of_pairs).collect();
-        let most = effects.iter().copied().fold(f64::MIN, f64::max);
-        let meant = slow_lengths(&effects);
-        let range = (*meant.first()?, *meant.last()?);
-        let of_range =
-            |pair: &(usize, usize)| median_of((range.0..=range.1).map(|length| at(length, *pair)), &mut Vec::new());
-        let known: Vec<f64> = pairs.iter().map(of_range).filter(|value| !value.is_nan()).collect();
-        let slow = known.iter().filter(|value| **value >= most / 2.0).count();
-        let cells = Agreement { slow, of: known.len() };
-        (most >= LEAST).then_some(Scatterer { host, direction, log, effects, range, cells })
+        let [send, receive] = all[host].map(|sum| sum.scores / sum.cells);
+        let direction = slow_way((send + receive) / 2.0, (send - receive) / 2.0);
+        (host, direction, errors(all[host], direction))
     };
-    (0..hosts).filter_map(of_host).collect()
+    let known = (0..hosts).map(of_host).filter(|(.., errors)| !errors.is_nan());
+    let (host, direction, own) = known.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let others = sums(hosts, cells.iter().filter(|cell| cell.from != host && cell.to != host));
+    let spread = Spread::of((0..hosts).filter(|other| *other != host).map(|other| errors(others[other], direction)))?;
+    let spread = spread.pooled(1.0, NORMAL).unwrap_or(spread);
+    Some((host, direction, spread.log(own - spread.centre, 3.0 * hosts as f64)))
+}
+
+/// What is known of a host that scatters; none where that is too little for anybody to walk there.
+fn scatterer(scatter: &Folded, host: usize, direction: Direction, log: f64) -> Option<Scatterer> {
+    let others = (0..scatter.hosts()).filter(|other| *other != host);
+    let out = others.clone().map(|other| (host, other)).filter(|_| direction != Direction::Receive);
+    let into = others.map(|other| (other, host)).filter(|_| direction != Direction::Send);
+    let pairs: Vec<(usize, usize)> = out.chain(into).collect();
+    let at = |length: usize, (i, j): (usize, usize)| scatter.from_to(length, i, j);
+    let of_pairs = |length: usize| median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
+    let effects: Vec<f64> = (0..scatter.lengths.len()).map(of_pairs).collect();
+    let most = effects.iter().copied().fold(f64::MIN, f64::max);
+    let meant = slow_lengths(&effects);
+    let range = (*meant.first()?, *meant.last()?);
+    let of_range =
+        |pair: &(usize, usize)| median_of((range.0..=range.1).map(|length| at(length, *pair)), &mut Vec::new());
+    let known: Vec<f64> = pairs.iter().map(of_range).filter(|value| !value.is_nan()).collect();
+    let slow = known.iter().filter(|value| **value >= most / 2.0).count();
+    let cells = Agreement { slow, of: known.len() };
+    (most >= LEAST).then_some(Scatterer { host, direction, log, effects, range, cells })
 }
 
 #[cfg(test)]
@@ -106,7 +150,7 @@ mod tests {
     use super::*;
     use crate::{
         analysis::{
-            drawn::{generator, symmetric},
+            drawn::{generator, square, symmetric},
             square::Square,
         },
         units::Bytes,
@@ -135,5 +179,21 @@ mod tests {
         };
         // One of a hundred is promised: of forty, more than three have one with a probability of one in a thousand.
         assert!((0..40).filter(|seed| found(*seed)).count() <= 3);
+    }
+
+    #[test]
+    fn of_hosts_with_few_partners_the_one_that_scatters_is_found_and_no_partner_of_it() {
+        let hosts = 12;
+        let mut rng = generator(7);
+        let is_known = |i: usize, j: usize| matches!(i.abs_diff(j), 1 | 5 | 7 | 11);
+        let mut logarithm = |i: usize, j: usize| match is_known(i, j) {
+            true => 0.3 * rng.random::<f64>() + if j == 4 { 1.0 } else { 0.0 },
+            false => f64::NAN,
+        };
+        let squares = (0..3).map(|_| square(hosts, &mut logarithm)).collect();
+        let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), 0.99);
+        let [found] = &found[..] else { panic!("{} hosts", found.len()) };
+        assert_eq!((found.host, found.direction, found.range), (4, Direction::Receive, (0, 2)));
+        assert_eq!((found.cells.slow, found.cells.of), (4, 4));
     }
 }

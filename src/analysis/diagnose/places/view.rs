@@ -23,7 +23,7 @@ pub const LONG: f64 = 15.0;
 const ENOUGH: usize = 1 << 12;
 
 /// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here.
-const NORMAL: f64 = 1000.0;
+pub const NORMAL: f64 = 1000.0;
 
 /// Lengths that are looked at together.
 pub(super) struct View {
