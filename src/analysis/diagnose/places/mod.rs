@@ -40,6 +40,7 @@
 
 mod bursts;
 mod cables;
+mod common;
 mod distance;
 mod fit;
 mod hosts;
@@ -310,7 +311,11 @@ fn search(
     if bands > 1 {
         whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, of_hosts));
     }
-    take(views, (distances, budget), best(whole), suspects);
+    let whole = match distances.leaves() {
+        1 => common::ways(best(whole), views, budget.least),
+        _ => best(whole),
+    };
+    take(views, (distances, budget), whole, suspects);
     loop {
         let cables = best(views[..wide].iter().flat_map(|view| cables::slow(view, distances, budget)).collect());
         let before = suspects.len();

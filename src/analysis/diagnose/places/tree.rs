@@ -263,8 +263,10 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
 fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
     let of_host = |i: usize| (i + 1..hosts).map(|j| apart(i, j)).collect::<Vec<_>>();
     let mut apart: Vec<f64> = (0..hosts).into_par_iter().flat_map_iter(of_host).collect();
-    let known = median(&mut apart.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<_>>());
-    let lowest = apart.iter().copied().fold(f64::INFINITY, f64::min);
+    let known = median(&mut apart.clone());
+    // Where nothing is known of any pair, all are alike.
+    let known = if known.is_nan() { 0.0 } else { known };
+    let lowest = apart.iter().copied().fold(known, f64::min);
     apart.iter_mut().for_each(|value| *value = if value.is_nan() { known } else { *value } - lowest);
     linkage(&mut apart, hosts, Method::Average)
 }
