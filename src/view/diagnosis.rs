@@ -307,7 +307,10 @@ fn who(finding: &Finding) -> String {
             members(hosts),
             if is_plain { " carries messages" } else { "" }
         ),
-        (Kind::Fabric, ..) => "no place that can be named".to_owned(),
+        (Kind::Fabric, [], _) => "no place that can be named".to_owned(),
+        (Kind::Fabric, hosts, _) => {
+            format!("a way that some pairs of {} share, and that cannot be named, carries messages", members(hosts))
+        }
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
 }
@@ -465,7 +468,8 @@ fn ruled_out(finding: &Finding) -> Vec<&'static str> {
             "Not its ends: their other pairs, whose routes take other cables, are fast.",
             "Not this pair alone: others are slow that it brings nearer to each other, and so cross it on a shortest route.",
         ],
-        Kind::Fabric => vec![],
+        Kind::Fabric if finding.hosts.is_empty() => vec![],
+        Kind::Fabric => vec!["Not these pairs, each for itself: all of them take as much more."],
     };
     if finding.direction != Direction::Both && finding.symptom == Symptom::Latency {
         lines.push(

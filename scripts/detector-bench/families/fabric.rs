@@ -61,18 +61,23 @@ pub fn uplink(rng: ChaCha8Rng) -> Bed {
     bed
 }
 
-pub fn pod(rng: ChaCha8Rng) -> Bed {
-    let mut bed = Bed::draw(rng, &Needs { shapes: &[Shape::Pods], hosts: &[24, 36, 48, 64, 96], ..Needs::default() });
+/// The whole uplink of a pod.
+pub fn plant_pod(bed: &mut Bed) {
     let tree = bed.tree().clone();
     let pod = bed.rng.random_range(0..tree.pods());
     let members: Vec<usize> =
         (0..tree.leaves()).filter(|leaf| tree.pod_of[*leaf] == pod).flat_map(|leaf| bed.leaf(leaf)).collect();
-    let (ways, harm) = (bed.ways(), slower(&mut bed));
+    let (ways, harm) = (bed.ways(), slower(bed));
     let scope = one_way(tree.uplink_of_pod(pod), tree.cables(), ways);
     let words = format!("uplink of pod {pod} ({} hosts) {}: {harm:?}", members.len(), direction(ways.0, ways.1)[0]);
     let fault = bed.plant(Fault::always(scope, harm));
-    let answers = vec![of_hosts(&bed, POD, &members, direction(ways.0, ways.1))];
+    let answers = vec![of_hosts(bed, POD, &members, direction(ways.0, ways.1))];
     bed.planted.push(Planted::new(words, Sign::Slow("bandwidth"), vec![fault], answers));
+}
+
+pub fn pod(rng: ChaCha8Rng) -> Bed {
+    let mut bed = Bed::draw(rng, &Needs { shapes: &[Shape::Pods], hosts: &[24, 36, 48, 64, 96], ..Needs::default() });
+    plant_pod(&mut bed);
     bed
 }
 

@@ -70,6 +70,7 @@ pub const FAMILIES: &[Family] = &[
     row("drift", healthy::drift),
     row("tails", healthy::tails),
     row("sampled-plain", healthy::sampled),
+    row("sampled-uplink", sampled::uplink),
 ];
 
 impl Family {

@@ -5,7 +5,8 @@ use rand::{RngExt, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    bed::{Bed, Needs, Shape},
+    bed::{Bed, Needs, Shape, TREES},
+    fabric::{plant_pod, plant_uplink},
     hosts::{plant_card, plant_core},
 };
 
@@ -32,6 +33,20 @@ pub fn sampled(mut rng: ChaCha8Rng) -> Bed {
             let seconds = bed.magnitude(0.1e-6, 4e-6);
             plant_core(&mut bed, host, seconds);
         }
+    }
+    bed
+}
+
+/// The uplink of a leaf or a pod. Few of its hosts have met each other.
+pub fn uplink(mut rng: ChaCha8Rng) -> Bed {
+    let rounds = Some(rng.random_range(4..17));
+    let needs = Needs { shapes: TREES, hosts: &[32, 48, 64, 96, 128], ranks: &[1], rounds, ..Needs::default() };
+    let mut bed = Bed::draw(rng, &needs);
+    if bed.shape == Shape::Pods && bed.rng.random_bool(0.5) {
+        plant_pod(&mut bed);
+    } else {
+        let leaf = bed.rng.random_range(0..bed.tree().leaves());
+        plant_uplink(&mut bed, leaf);
     }
     bed
 }

@@ -19,7 +19,7 @@ use super::{
     failed,
     findings::symptom_of,
     folded::Folded,
-    places::{self, Asked, Burst, COINCIDENCE, Least, Scatterer, Suspect, Verdict},
+    places::{self, Asked, Burst, COINCIDENCE, LEAST_MEASURED, Least, Scatterer, Suspect, Verdict},
     rails, ranks, scatter,
 };
 use crate::{
@@ -152,6 +152,9 @@ pub(super) fn judge_run(
         join_rails(&run.header().hosts, &mut diagnosis.findings);
     }
     join_links(&folded.names, &verdict.distances.leaf, &mut diagnosis.findings);
+    if known.is_none() && folded.measured() < LEAST_MEASURED {
+        join_unnamed(verdict.noise, &mut diagnosis.findings);
+    }
     let group = groups::by_size(&verdict.distances.leaf);
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
     diagnosis.findings.splice(0..0, before);
@@ -324,6 +327,30 @@ fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
         }
         let share = Some(links.len() as f64 / (sizes[place] * (hosts - sizes[place])) as f64);
         findings.extend(joined(&links).map(|one| Finding { kind, hosts: own, direction, share, ..one }));
+    }
+}
+
+/// Puts links and hosts that are slow with some others together where too few pairs were measured to say who is near whom:
+/// that several take as much more is one cable that they share. `noise`: of a pair, so that two differ by twice the root
+/// of two times that in one of twenty cases.
+fn join_unnamed(noise: f64, findings: &mut Vec<Finding>) {
+    let is_part = |finding: &mut Finding| match finding.kind {
+        Kind::Link => true,
+        Kind::Node => finding.share.is_some(),
+        _ => false,
+    };
+    let mut parts: Vec<Finding> = findings.extract_if(.., is_part).collect();
+    parts.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+    for alike in parts.chunk_by(|a, b| (a.ratio / b.ratio).ln() <= 2.0 * 2f64.sqrt() * noise) {
+        if let [only] = alike {
+            findings.push(only.clone());
+            continue;
+        }
+        let mut hosts: Vec<String> = alike.iter().flat_map(|finding| finding.hosts.clone()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let fabric = |one| Finding { kind: Kind::Fabric, hosts, direction: Direction::Both, share: None, ..one };
+        findings.extend(joined(alike).map(fabric));
     }
 }
 

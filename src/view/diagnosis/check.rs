@@ -29,6 +29,9 @@ pub(in crate::view) fn usual_check(kind: Kind, symptom: Symptom, direction: Dire
         (Kind::Fabric, Symptom::Silent | Symptom::Lossy) => {
             "which cells fail (network_analyze view); error counters of all ports; the subnet manager's log"
         }
+        (Kind::Fabric, _) => {
+            "the cables between the switches of these hosts; a run with more partners, or --topology, may name the cable"
+        }
         (_, Symptom::Lossy) => "error counters and link-down events of the host's port; its cable; the MTU of its path",
         (Kind::Group, Symptom::Latency) => "the switch of these hosts: its uplinks, firmware and routes to the others",
         (Kind::Group, _) => "the uplinks of these hosts' switch: error counters, speed, width, a missing cable",

@@ -94,6 +94,10 @@ fn whoever_it_is_is_named() {
     assert_eq!(who(&group), "the way between node[001-006] (6 hosts) and all others carries messages");
     assert!(who(&Finding { direction: Direction::Send, ..group.clone() }).ends_with(" outward"));
     assert!(who(&Finding { direction: Direction::Receive, ..group }).ends_with(" inward"));
+    let unnamed = Finding { kind: Kind::Fabric, hosts: two.clone(), ..finding() };
+    assert!(
+        who(&unnamed).starts_with("a way that some pairs of node[001-002] (2 hosts) share, and that cannot be named")
+    );
     let link = Finding { kind: Kind::Link, hosts: two, ..finding() };
     assert_eq!(who(&link), "the link between node001 and node002 carries messages");
     let one_way = Finding { direction: Direction::Send, ..link };

@@ -1,6 +1,7 @@
 //! What a run with a fault of one kind comes to: a matrix in, findings out.
 
 mod again;
+mod few;
 
 use super::*;
 use crate::{

@@ -8,14 +8,14 @@
 //!
 //! What it cannot see: whether hosts share their way of which no two have met.
 
-use super::{Least, Place, Suspect, View};
+use super::{Place, Suspect, View};
 use crate::{
     analysis::diagnose::{Direction, Kind},
     stats::median,
 };
 
 /// Of hosts that are slow, those that share a way put together.
-pub fn ways(found: Vec<Suspect>, views: &[View], least: Least) -> Vec<Suspect> {
+pub fn ways(found: Vec<Suspect>, views: &[View]) -> Vec<Suspect> {
     let mut ways: Vec<Way> = found.iter().filter_map(|suspect| Way::of(suspect, views)).collect();
     // First those of which any pair is fast.
     join(&mut ways, |a, b| a.is_one(b));
@@ -23,7 +23,7 @@ pub fn ways(found: Vec<Suspect>, views: &[View], least: Least) -> Vec<Suspect> {
     ways.iter_mut().for_each(|way| way.take_in(&hosts));
     // Where there are such, those that are as slow and have not met.
     if ways.iter().any(|way| way.members.len() > 1) {
-        join(&mut ways, |a, b| a.members.len().max(b.members.len()) > 1 && a.may_be_one(b, least));
+        join(&mut ways, |a, b| a.members.len().max(b.members.len()) > 1 && a.may_be_one(b));
     }
     let is_of_way = |suspect: &Suspect| {
         let is_in = |way: &Way| way.members.len() > 1 && way.members.contains(&suspect.place.hosts[0]);
@@ -87,20 +87,13 @@ impl<'a> Way<'a> {
         self.direction == other.direction && fast > slow
     }
 
-    /// Whether they may be one as far as is known: none of their pairs is slow, and they are as slow as healthy hosts of one
-    /// way would be.
-    fn may_be_one(&self, other: &Self, least: Least) -> bool {
-        let fit = &self.view.fit;
-        let level = |way: &Self| {
-            let own = way.members.iter().map(|host| self.direction.of(fit.send[*host], fit.receive[*host]));
-            let cells = way.members.iter().map(|host| fit.partners[*host]).max().unwrap_or(0).max(1);
-            let error = (1.25 * fit.noise / (cells as f64).sqrt()).hypot(self.view.alike(least));
-            (median(&mut own.collect::<Vec<_>>()), error)
-        };
-        let ((own, own_error), (of_other, other_error)) = (level(self), level(other));
+    /// Whether they may be one as far as is known: they are as slow, and none of their pairs is.
+    fn may_be_one(&self, other: &Self) -> bool {
+        let (own, of_other) = (self.effect(), other.effect());
+        let least = own.min(of_other);
         self.direction == other.direction
-            && (own - of_other).abs() < 2.0 * own_error.hypot(other_error)
-            && other.members.iter().all(|host| self.met(*host, self.effect().min(other.effect())).1 == 0)
+            && (own - of_other).abs() < least / 2.0
+            && other.members.iter().all(|host| self.met(*host, least).1 == 0)
     }
 
     /// Hosts that are fast with its own and slow with others, though not enough to be `found`: those that have met many of
@@ -147,7 +140,7 @@ fn join(ways: &mut Vec<Way>, may_be: impl Fn(&Way, &Way) -> bool) {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Budget, Distances, best, hosts::whole},
+        super::{Budget, Distances, Least, best, hosts::whole},
         *,
     };
     use crate::analysis::drawn::{generator, normal, square};
@@ -165,7 +158,7 @@ mod tests {
         let distances = Distances::flat(HOSTS);
         let views = [View { is_long, ..View::of_square(values, &distances, 0.01) }];
         let budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
-        let found = ways(best(whole(&views[0], &distances, budget)), &views, budget.least);
+        let found = ways(best(whole(&views[0], &distances, budget)), &views);
         let mut places: Vec<_> = found.into_iter().map(|suspect| (suspect.place.kind, suspect.place.hosts)).collect();
         places.sort_by(|a, b| a.1.cmp(&b.1));
         places

@@ -20,6 +20,9 @@
 //!     -> hosts -> cables of a torus -> hosts with some others -> links
 //! ```
 //!
+//! Where so few pairs were measured that no leaves are known, hosts that are slow toward all others and not with each other
+//! are put together ([`common`]).
+//!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
 //! ([`bursts`]), and a fabric that is ([`busy`]) is told; what was measured meanwhile is left out, and the places are
 //! judged again. Leaves that are slow as soon as several of their messages are on the way are looked for last ([`loaded`]):
@@ -35,8 +38,9 @@
 //! printed ([`Suspect::log`]).
 //!
 //! What it cannot distinguish: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow
-//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other; a kind of hosts from very
-//! many faults; faults on more than half of the peers.
+//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other, and, of few partners, the
+//! way of a leaf of which no two hosts have met from its hosts; which cable it is that some pairs share where no leaves are
+//! known (it says so); a kind of hosts from very many faults; faults on more than half of the peers.
 
 mod bursts;
 mod cables;
@@ -312,7 +316,7 @@ fn search(
         whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, of_hosts));
     }
     let whole = match distances.leaves() {
-        1 => common::ways(best(whole), views, budget.least),
+        1 => common::ways(best(whole), views),
         _ => best(whole),
     };
     take(views, (distances, budget), whole, suspects);

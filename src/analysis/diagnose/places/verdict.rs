@@ -88,10 +88,17 @@ impl Verdict {
     }
 
     /// The suspects once more, ways that are one put together, if there are such: what is slow out of several leaves and
-    /// not between them is the way that these share.
+    /// not between them is the way that these share. Where no leaves are known, so is a host that is as slow and has met
+    /// none of theirs ([`super::common`]).
     pub(super) fn joined(&self, folded: &Folded) -> Option<Vec<Suspect>> {
-        let (ways, others): (Vec<&Suspect>, Vec<&Suspect>) =
-            self.suspects.iter().partition(|suspect| suspect.place.kind == Kind::Group);
+        let are_leaves_known = self.distances.leaves() > 1;
+        let is_way = |suspect: &&Suspect| match suspect.place.kind {
+            Kind::Group => true,
+            Kind::Node => !are_leaves_known && suspect.place.toward.is_empty(),
+            _ => false,
+        };
+        let (mut ways, others): (Vec<&Suspect>, Vec<&Suspect>) = self.suspects.iter().partition(is_way);
+        ways.sort_by_key(|suspect| suspect.place.kind != Kind::Group);
         let is_shared = |a: &Suspect, b: &Suspect| {
             let (first, last) = (a.range.0.max(b.range.0), a.range.1.min(b.range.1));
             // One may be a part of the other.
@@ -101,7 +108,9 @@ impl Verdict {
             let beyond =
                 |length: usize| pairs().map(move |(i, j)| folded.from_to(length, i, j) - self.usual(length, i, j));
             let between = median_of((first..=last).flat_map(beyond).filter(|value| !value.is_nan()), &mut Vec::new());
-            a.place.direction == b.place.direction && between < a.effect.min(b.effect) / 2.0
+            let half = a.effect.min(b.effect) / 2.0;
+            let may_be = between.is_nan() && !are_leaves_known && first <= last && (a.effect - b.effect).abs() < half;
+            a.place.kind == Kind::Group && a.place.direction == b.place.direction && (between < half || may_be)
         };
         let mut joined: Vec<Suspect> = Vec::new();
         for way in &ways {
@@ -130,5 +139,48 @@ impl Verdict {
         let [one, other] = [0, 1].map(|leaf| self.distances.members(leaf));
         let are_two = self.distances.leaves() == 2 && one.len().min(other.len()) > 1;
         are_two.then(|| base(one[0], other[0]) - base(one[0], one[1]).max(base(other[0], other[1])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Place, *};
+    use crate::analysis::{
+        diagnose::{Agreement, Direction},
+        drawn::{generator, normal, square},
+    };
+
+    #[test]
+    fn a_host_that_has_met_none_of_a_way_and_is_as_slow_is_of_it() {
+        let mut rng = generator(4);
+        let have_met = |i: usize, j: usize| matches!(i.abs_diff(j).min(36 - i.abs_diff(j)), 3 | 8 | 13 | 17);
+        let receive = |to: usize| match to {
+            0 | 3 | 6 => 0.7,
+            1 => 0.6,
+            2 => 0.2,
+            _ => 0.0,
+        };
+        let way = [0, 3, 6];
+        let values = square(36, |i, j| match have_met(i, j) {
+            true if way.contains(&i) && way.contains(&j) => 0.01 * normal(&mut rng),
+            true => receive(j) + 0.01 * normal(&mut rng),
+            false => f64::NAN,
+        });
+        let folded = Folded::of_logarithms(&[8], vec![values]);
+        let suspect = |kind: Kind, hosts: &[usize]| Suspect {
+            place: Place::of(kind, hosts.to_vec(), Direction::Receive),
+            effect: 0.0,
+            log: -20.0,
+            range: (0, 0),
+            effects: Vec::new(),
+            cells: Agreement::default(),
+            excesses: Vec::new(),
+        };
+        let suspects = vec![suspect(Kind::Node, &[1]), suspect(Kind::Node, &[2]), suspect(Kind::Group, &way)];
+        let verdict = Verdict::of(&folded, suspects, Distances::flat(36), Least::OF_TIMES);
+        let joined = verdict.joined(&folded).expect("two are one");
+        let places: Vec<(Kind, &[usize])> =
+            joined.iter().map(|suspect| (suspect.place.kind, &suspect.place.hosts[..])).collect();
+        assert_eq!(places, [(Kind::Group, &[0, 1, 3, 6][..]), (Kind::Node, &[2])]);
     }
 }

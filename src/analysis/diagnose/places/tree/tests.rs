@@ -135,3 +135,9 @@ fn groups_of_a_dragonfly_are_not_joined_though_two_switches_of_each_two_are_next
     let groups: Vec<usize> = (0..24).map(|host| host / 8).collect();
     assert!(is_same_partition(&rejoined(&groups, &times), &groups));
 }
+
+#[test]
+fn where_nothing_is_known_all_are_one() {
+    assert_eq!(leaves(&Square::missing(6)), [0; 6]);
+    assert_eq!(split(&Square::missing(6), Some(0.01)), [0; 6]);
+}

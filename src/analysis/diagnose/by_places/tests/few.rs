@@ -1,0 +1,52 @@
+//! Runs in which every host meets a few others, so that nobody is known to be near anybody.
+
+use super::*;
+
+/// A run of 32 hosts, leaves of eight, in which each meets those that are so far from it by number, either way round.
+fn of_few(apart: &[usize], slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
+    let whole = measured((32, Schedule::Isolated), |_, _, _| 0.0, slower);
+    let mut run = MemoryRun::with_statistics(whole.header().clone(), vec![Statistic::Median]);
+    let have_met = |i: usize, j: usize| apart.contains(&i.abs_diff(j).min(32 - i.abs_diff(j))) || i == j;
+    let mut cells = Vec::new();
+    for (index, length) in LENGTHS.iter().enumerate() {
+        whole.read_cells(index, 0..32, &mut cells).unwrap();
+        let left_out = cells.iter_mut().enumerate().filter(|(pair, _)| !have_met(pair / 32, pair % 32));
+        left_out.for_each(|(_, cell)| *cell = Cell::missing(State::NotScheduled));
+        run.push(Bytes(*length), cells.clone());
+    }
+    judged(&run)
+}
+
+#[test]
+fn the_way_of_a_leaf_is_named_and_not_its_hosts() {
+    let is_in = |host: usize| host / 8 == 1;
+    let inward = |from: usize, to: usize| if !is_in(from) && is_in(to) { 3.0 } else { 1.0 };
+    let names: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    let expected = [format!("group {} receive bandwidth", names.join(","))];
+    // With one apart all have met each other by way of others; with three, in three parts that have not.
+    for apart in [[1, 5, 9, 14], [3, 9, 13, 15]] {
+        assert_eq!(found(&of_few(&apart, inward)), expected, "{apart:?}");
+    }
+    // Slow cards of some of them: a pair of two is slow as well.
+    let cards = of_few(&[1, 5, 9, 14], |_, to| if (8..14).contains(&to) { 3.0 } else { 1.0 });
+    let each: Vec<String> = names[..6].iter().map(|name| format!("node {name} receive bandwidth")).collect();
+    assert_eq!(found(&cards), each);
+}
+
+#[test]
+fn hosts_that_are_slow_with_some_by_as_much_share_a_way_that_cannot_be_named() {
+    // One alone is named: it is slow with four of those that it meets.
+    let some = |from: usize, to: usize| from.min(to) == 2 && [3, 7, 11, 16].contains(&from.max(to));
+    let mut one = of_few(&[1, 5, 9, 14], |from, to| if some(from, to) { 3.0 } else { 1.0 });
+    assert_eq!(found(&one), ["node n02 both bandwidth"]);
+    let alone = one.findings[0].clone();
+    let other = |kind, hosts: &[&str], times| {
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Finding { kind, hosts, ratio: times * alone.ratio, ..alone.clone() }
+    };
+    let link = other(Kind::Link, &["n09", "n20"], 1.002);
+    let another = other(Kind::Link, &["n05", "n19"], 1.1);
+    one.findings.extend([another, link]);
+    join_unnamed(0.005, &mut one.findings);
+    assert_eq!(found(&one), ["fabric n02,n09,n20 both bandwidth", "link n05,n19 both bandwidth"]);
+}
