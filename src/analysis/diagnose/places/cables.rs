@@ -82,7 +82,10 @@ pub fn slow(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> 
     let hosts = view.fit.send.len();
     let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
     let cables: Vec<(usize, usize)> = pairs.filter(|(i, j)| i != j && distances.hops(*i, *j) == Some(1)).collect();
-    let one_way = |&(from, to): &(usize, usize)| one_way(view, distances, (from, to), budget.least.way);
+    // Two that are not neighbours take a hop more than those that are: less than half way to two hops more is no fault.
+    let Some(hop) = hop(view, distances) else { return Vec::new() };
+    let least = budget.least.way.max(1.5 * hop);
+    let one_way = |&(from, to): &(usize, usize)| one_way(view, distances, (from, to), least);
     let mut ways: Vec<OneWay> = cables.iter().filter_map(one_way).collect();
     // One of all cables; or the way back of one of these, if its own pair is slow: what harms a cable mostly harms both.
     let is_found = |way: &OneWay| budget.allows(way.log + budget.price(cables.len()));
@@ -110,6 +113,17 @@ pub fn slow(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> 
         Some(Suspect::new(place, way.effect, log, view))
     };
     ways.iter().filter_map(suspect).collect()
+}
+
+/// By how much pairs two hops apart take longer than neighbours; none where hosts are on no torus.
+fn hop(view: &View, distances: &Distances) -> Option<f64> {
+    let hosts = 1..view.fit.send.len();
+    let level = |hops: u8| {
+        let is_alike = |other: &usize| distances.kind[*other] == distances.kind[0];
+        let mut others = hosts.clone().filter(|other| is_alike(other) && distances.hops(0, *other) == Some(hops));
+        Some(view.fit.level(distances.class(0, others.next()?)))
+    };
+    Some(level(2)? - level(1)?)
 }
 
 /// The cable from one host to another, if its own pair is slow by so much at least.
@@ -189,10 +203,16 @@ mod tests {
     }
 
     fn found(excess: impl Fn(usize, usize) -> f64) -> Vec<Suspect> {
+        found_where(0.0, excess)
+    }
+
+    /// The same where a hop takes so long.
+    fn found_where(hop: f64, excess: impl Fn(usize, usize) -> f64) -> Vec<Suspect> {
         let hops = (0..HOSTS * HOSTS).map(|cell| (route(cell / HOSTS, cell % HOSTS).len() - 1) as u8).collect();
         let distances = Distances::of_hops(HOSTS, hops);
         let mut rng = generator(1);
-        let values = square(HOSTS, |i, j| 0.01 * normal(&mut rng) + excess(i, j));
+        let far = |i: usize, j: usize| (route(i, j).len() - 1) as f64 * hop;
+        let values = square(HOSTS, |i, j| far(i, j) + 0.01 * normal(&mut rng) + excess(i, j));
         let view = View::of_square(values, &distances, 0.01);
         slow(&view, &distances, BUDGET)
     }
@@ -217,5 +237,12 @@ mod tests {
         assert!(found(|i, j| if i == 7 || j == 7 { 0.7 } else { 0.0 }).is_empty());
         assert!(found(|i, j| if i == 7 && j % 3 == 2 { 0.7 } else { 0.0 }).is_empty());
         assert!(found(|i, j| if (i, j) == (7, 8) { 0.7 } else { 0.0 }).is_empty());
+    }
+
+    #[test]
+    fn what_a_hop_more_takes_is_no_slow_cable() {
+        let crosses = |i: usize, j: usize| route(i, j).windows(2).any(|step| step == [7, 12]);
+        let count = |hop: f64| found_where(hop, |i, j| if crosses(i, j) { 0.15 } else { 0.0 }).len();
+        assert_eq!((count(0.0), count(0.15), count(0.05)), (1, 0, 1));
     }
 }
