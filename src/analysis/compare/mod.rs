@@ -25,7 +25,7 @@ pub use join::JoinedLength;
 
 use crate::{
     analysis::diagnose::{
-        Kind, by_weight, evidence,
+        Kind, LEAST_HOSTS, by_weight, evidence,
         folded::Folded,
         places::{self, Asked, Distances, Least, Suspect},
     },
@@ -49,9 +49,6 @@ pub enum CompareError {
     #[error(transparent)]
     Read(#[from] BoxError),
 }
-
-/// Hosts from which on single ones can be distinguished.
-const LEAST_HOSTS: usize = 4;
 
 /// Fewest pairs of a host whose median is not moved by one of them alone.
 const LEAST_PAIRS: f64 = 3.0;

@@ -5,7 +5,10 @@
 //! became slower than toward its new ones.
 
 use crate::{
-    analysis::{diagnose::folded::Folded, square::Square},
+    analysis::{
+        diagnose::{folded::Folded, places::Least},
+        square::Square,
+    },
     stats::{median_of, scatter},
 };
 
@@ -25,9 +28,8 @@ const MOST_MOVED: f64 = 0.25;
 /// Least neighbours that a host has before and afterwards.
 const LEAST_NEIGHBOURS: usize = 2;
 
-/// Least change of old against new neighbours: standard errors, and `ln(ratio)`.
+/// Least change of old against new neighbours, in standard errors; and no less than of a way.
 const LEAST_SCORE: f64 = 6.0;
-const LEAST_EFFECT: f64 = 0.05;
 
 /// `old`, `new`: the group of every host; groups are numbered separately in both.
 pub(super) fn find(old: &[usize], new: &[usize], change: &Folded) -> Vec<Move> {
@@ -60,7 +62,7 @@ fn is_clear(Move { host, from, to }: &Move, change: &Folded) -> bool {
         let noise = scatter(&mut mean.upper().collect::<Vec<_>>());
         let error = 1.2533 * noise * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();
         let effect = toward(from) - toward(to);
-        effect > LEAST_EFFECT && effect > LEAST_SCORE * error
+        effect > Least::OF_TIMES.way && effect > LEAST_SCORE * error
     })
 }
 

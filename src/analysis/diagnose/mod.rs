@@ -265,7 +265,7 @@ impl Diagnosis {
 }
 
 /// Fewest hosts that can be compared: of three, nobody could say which one is different.
-const LEAST_HOSTS: usize = 4;
+pub(super) const LEAST_HOSTS: usize = 4;
 
 /// Noise beyond which a run is too disturbed to be judged.
 const MOST_NOISE: f64 = 0.35;
