@@ -103,9 +103,9 @@ impl<'a> Way<'a> {
         let effect = self.effect();
         let is_inside = |way: &Self, host: &usize| {
             let (fast, slow) = way.met(*host, effect);
-            let mut beyond = way.crossing(*host, (0..hosts).filter(|other| !way.members.contains(other)));
+            let outside = || (0..hosts).filter(|other| !way.members.contains(other));
             let is_new = !found.contains(host) && !way.members.contains(host);
-            is_new && fast > slow && median(&mut beyond) >= effect / 2.0
+            is_new && fast > slow && median(&mut way.crossing(*host, outside())) >= effect / 2.0
         };
         while let Some(host) = (0..hosts).find(|host| self.members.len() > 1 && is_inside(self, host)) {
             self.members.push(host);
@@ -169,17 +169,16 @@ mod tests {
         let is_in = |host: usize| host < 6;
         let way: Vec<usize> = (0..6).collect();
         assert_eq!(named(true, |i, j| if !is_in(i) && is_in(j) { 0.7 } else { 0.0 }), [(Kind::Group, way)]);
-        // Of two ways each has its own, and a host that is slower has neither.
-        let of = |host: usize| host / 6;
-        let two = |i: usize, j: usize| if of(i) < 2 && of(i) != of(j) { 0.7 } else { 0.0 };
         // Not all have met, and one has met most of its leaf.
         for (is_long, way) in [(true, vec![0, 1, 5, 6, 10]), (false, vec![0, 1, 2, 3, 7])] {
             let of_way = |i: usize, j: usize| if !way.contains(&i) && way.contains(&j) { 0.7 } else { 0.0 };
             assert_eq!(named(is_long, of_way), [(Kind::Group, way.clone())]);
         }
-        let two = named(true, |i, j| if i == 30 { 1.6 } else { two(i, j) });
+        // Of two ways each has its own, and a host that is slower has neither.
+        let of = |host: usize| host / 6;
+        let two = |i: usize, j: usize| if of(i) < 2 && of(i) != of(j) { 0.7 } else { 0.0 };
         let expected = [(Kind::Group, (0..6).collect()), (Kind::Group, (6..12).collect()), (Kind::Node, vec![30])];
-        assert_eq!(two, expected);
+        assert_eq!(named(true, |i, j| if i == 30 { 1.6 } else { two(i, j) }), expected);
     }
 
     #[test]
@@ -188,15 +187,7 @@ mod tests {
         let found = named(true, |i, j| f64::max(card(i), card(j)));
         assert_eq!(found, (0..6).map(|host| (Kind::Node, vec![host])).collect::<Vec<_>>());
         // A pair of two that are slow by more and by less is slow by the more.
-        let receive = |_: usize, host: usize| {
-            if host == 0 {
-                0.1
-            } else if host == 1 {
-                0.8
-            } else {
-                0.0
-            }
-        };
+        let receive = |_: usize, host: usize| [0.1, 0.8].get(host).copied().unwrap_or(0.0);
         assert_eq!(named(true, receive), [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
     }
 }
