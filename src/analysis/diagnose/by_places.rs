@@ -78,7 +78,8 @@ pub(super) fn judge_run(
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = judge(&folded);
     }
-    let (mut met, mut loaded) = (Vec::new(), Vec::new());
+    let (mut met, mut loaded, mut of_retests) = (Vec::new(), Vec::new(), None);
+    let among_others = verdict.suspects.clone();
     if schedule == Schedule::Disjoint {
         (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
         loaded = places::loaded(&folded, &verdict, &rounds, asked);
@@ -109,9 +110,9 @@ pub(super) fn judge_run(
             }
         }
         if schedule == Schedule::Disjoint {
-            let alone = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
-            if let Some(suspect) = alone {
-                let finding = finding(mode, &folded, &suspect);
+            of_retests = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
+            if let Some(suspect) = &of_retests {
+                let finding = finding(mode, &folded, suspect);
                 // What was to be measured again, or seemed to be load, is this.
                 met.retain(|other| other.hosts != finding.hosts);
                 diagnosis.findings.push(Finding { retest: Some(RetestVerdict::Confirmed), ..finding });
@@ -158,6 +159,9 @@ pub(super) fn judge_run(
     let group = groups::by_size(&verdict.distances.leaf);
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
     diagnosis.findings.splice(0..0, before);
+    let of_time = bursts.iter().map(|burst| &burst.suspect);
+    let slow = verdict.suspects.iter().chain(&among_others).chain(of_time).chain(&of_retests).chain(&loaded);
+    leave_out_of_scatter(&mut scatter, &folded.names, slow);
     let times = if is_contrasted { folded } else { folded.without_pairs() };
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
     let judge = |panel: Folded| (places::jitter(&panel, confidence), panel.without_pairs());
@@ -367,6 +371,22 @@ fn curve(folded: &Folded, effects: &[f64], (first, last): (usize, usize)) -> Vec
         }
     };
     (0..effects.len()).map(at).collect()
+}
+
+/// Leaves the pairs that cross slow places out of panels of scatter: where several messages meet on a slow way, samples
+/// scatter, and that is no host's. `names`: `[host]`.
+fn leave_out_of_scatter<'a>(scatter: &mut [Folded], names: &[String], slow: impl Iterator<Item = &'a Suspect>) {
+    let hosts = names.len();
+    let mut is_crossed = vec![false; hosts * hosts];
+    slow.for_each(|own| is_crossed.iter_mut().zip(own.place.crossing(hosts)).for_each(|(any, own)| *any |= own));
+    let number: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
+    for panel in scatter {
+        let of_panel: Vec<usize> = panel.names.iter().map(|name| number[name.as_str()]).collect();
+        let pairs = (0..of_panel.len()).flat_map(|i| (0..of_panel.len()).map(move |j| (i, j)));
+        for pair in pairs.filter(|(i, j)| is_crossed[of_panel[*i] * hosts + of_panel[*j]]) {
+            (0..panel.lengths.len()).for_each(|length| panel.leave_out(length, pair));
+        }
+    }
 }
 
 /// Adds hosts whose samples scatter although their medians are usual. `scatter`: of a panel.

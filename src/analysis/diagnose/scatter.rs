@@ -145,4 +145,22 @@ mod tests {
         assert!(findings.iter().all(|found| found.cells.of == 149 && found.cells.slow > 134));
         assert!(findings.iter().all(|found| (found.ratio - 4.0).abs() < 0.2), "{findings:?}");
     }
+
+    #[test]
+    fn samples_that_scatter_on_a_slow_way_are_no_hosts() {
+        let names: Vec<String> = (0..24).map(|host| format!("node{host:02}")).collect();
+        let mut rng = generator(2);
+        let mut draw = |from: usize, to: usize| {
+            let crosses = from / 8 != 1 && to / 8 == 1;
+            let time = if crosses { 3e-6 } else { 1e-6 } * rng.random_range(0.99..1.01);
+            // Of the others a host scatters.
+            let share = if crosses || from == 20 { 0.3 } else { 0.05 } * rng.random_range(0.7..1.4);
+            (time, time * share)
+        };
+        let run = run(&names, &BOTH, &mut draw);
+        let groups = Some((0..24).map(|host| host / 8).collect());
+        let Diagnosis { findings, .. } = diagnose(&[&run], &Options { confidence: 0.99, groups }).unwrap();
+        let found: Vec<_> = findings.iter().map(|found| (found.hosts.len(), &*found.hosts[0], found.symptom)).collect();
+        assert_eq!(found, [(8, "node08", Symptom::Latency), (1, "node20", Symptom::Jitter)]);
+    }
 }
