@@ -28,7 +28,7 @@ const MOST_MOVED: f64 = 0.25;
 /// Least neighbours that a host has before and afterwards.
 const LEAST_NEIGHBOURS: usize = 2;
 
-/// Least change of old against new neighbours, in standard errors; and no less than of a way.
+/// Least change of old against new neighbours, in standard errors; besides, it is no less than the least effect of a way.
 const LEAST_SCORE: f64 = 6.0;
 
 /// `old`, `new`: the group of every host; groups are numbered separately in both.

@@ -79,8 +79,9 @@ pub(super) fn judge_run(
         verdict = judge(&folded);
     }
     let (mut met, mut loaded, mut of_retests) = (Vec::new(), Vec::new(), None);
-    let among_others = verdict.suspects.clone();
+    let mut among_others = Vec::new();
     if schedule == Schedule::Disjoint {
+        among_others = verdict.suspects.clone();
         (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
         loaded = places::loaded(&folded, &verdict, &rounds, asked);
     }

@@ -45,7 +45,8 @@ use crate::{
 /// What is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Everything, compared with another run.
+    /// Everything, compared with another run; what is at no place that can be named; a way that some pairs share and that
+    /// cannot be named.
     Fabric,
     /// Several hosts' common way to all others.
     Group,
@@ -264,7 +265,8 @@ impl Diagnosis {
     }
 }
 
-/// Fewest hosts that can be compared: of three, nobody could say which one is different.
+/// Fewest hosts that can be compared: three have three pairs, as many as there are numbers that hosts add, and nothing is
+/// left that could say which one is different; four have six.
 pub(super) const LEAST_HOSTS: usize = 4;
 
 /// Noise beyond which a run is too disturbed to be judged.

@@ -17,8 +17,8 @@ pub(super) struct Cells {
     pub(super) symptom: Symptom,
 }
 
-/// Rows are read together that have so many cells: all those of some thousand ranks, for rows that are turned cost a pass
-/// over their matrix.
+/// Rows are read together that have so many cells: 16 MiB of values and 2 MiB of states. Rows that are turned cost a pass
+/// over their matrix, and up to 1,448 ranks these are all.
 const CELLS_AT_A_TIME: usize = 1 << 21;
 
 /// Cells that failed, and cells of which payloads arrived damaged; `None` where there are none of them.

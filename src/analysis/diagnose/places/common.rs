@@ -21,7 +21,8 @@ pub fn ways(found: Vec<Suspect>, views: &[View]) -> Vec<Suspect> {
     join(&mut ways, |a, b| a.is_one(b));
     let hosts: Vec<usize> = ways.iter().flat_map(|way| way.members.clone()).collect();
     ways.iter_mut().for_each(|way| way.take_in(&hosts));
-    // Where there are such, those that are as slow and have not met.
+    // Where there are such, those that are as slow and have not met. What is found only once these are left out is joined
+    // in the end ([`super::Verdict::joined`]), when sizes are those of other lengths too.
     if ways.iter().any(|way| way.members.len() > 1) {
         join(&mut ways, |a, b| a.members.len().max(b.members.len()) > 1 && a.may_be_one(b));
     }
@@ -145,6 +146,7 @@ mod tests {
     };
     use crate::analysis::drawn::{generator, normal, square};
 
+    /// Six leaves of six.
     const HOSTS: usize = 36;
 
     /// What is named of hosts of which each has met ten others, where pairs take so much longer.

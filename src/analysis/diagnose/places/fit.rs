@@ -27,7 +27,9 @@ pub(super) const HUBER: f64 = 1.345;
 /// torus: it is not known where ways are slow.
 pub const USUAL: f64 = 0.25;
 
-/// Cells of a class that its base is found from: their median errs by a two hundredth of their scatter.
+/// Cells of a class that its base is found from, and pairs that their scatter is: of so many a median errs by a two
+/// hundredth of the scatter (`1.25 / sqrt(n)`), and the scatter by half a percent of itself (`1 / sqrt(2 n)` with
+/// [`EFFICIENCY`] times as many).
 pub const ENOUGH: usize = 1 << 16;
 
 /// Of so many normal values in every one, the median absolute deviation knows as much as the standard deviation does
@@ -103,7 +105,7 @@ impl Fit {
         // Medians of rows, and of columns.
         let (mut of_rows, mut of_columns) = (vec![0.0; hosts], vec![0.0; hosts]);
         for turn in 0..TURNS {
-            // From the second turn on what the other side adds is nearly known.
+            // After two turns what the other side adds is nearly known.
             let is_near = turn > 1;
             fit.send = fit.of_rows(values, distances, (&mut of_rows, is_near), &fit.receive);
             fit.receive = fit.of_rows(&turned, distances, (&mut of_columns, is_near), &fit.send);

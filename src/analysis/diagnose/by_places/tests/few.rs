@@ -1,4 +1,4 @@
-//! Runs in which every host meets a few others, so that nobody is known to be near anybody.
+//! Runs in which every host meets a few others, so that no leaves are known.
 
 use super::*;
 
