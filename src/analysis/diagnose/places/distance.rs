@@ -12,7 +12,7 @@ use super::{
     leaves::ALL,
     spread::Spread,
     steps, torus,
-    tree::{Pairs, apart, by_switches, leaves_of_many, rejoined, split},
+    tree::{Pairs, apart, by_switches, leaves_of_many, near, rejoined, split},
     view::medians,
 };
 use crate::{
@@ -38,6 +38,9 @@ const MOST_OF_TORI: usize = 256;
 
 /// Most hosts of which pods are looked for, and hosts that are leaves by themselves only because of what they add.
 const MOST_HOSTS: usize = 1024;
+
+/// Third hosts with which the noise of a pair is looked at: 32 for every pair of 64 hosts, and about as many of more.
+const MOST_THIRDS: usize = 64;
 
 /// Hosts from which the leaves are found, as the search takes as long as the cube of their number. Of so many of 1,024, a
 /// leaf of 16 hosts has none with a probability of `(3 / 4)^16`, one in a hundred, and is then found among the others.
@@ -79,6 +82,12 @@ impl Distances {
     /// Hosts on a torus, `[host * hosts + host]`: each has a place of its own.
     pub fn of_hops(hosts: usize, hops: Vec<u8>) -> Self {
         Self::of(vec![0; hosts], Shape::Torus(hops))
+    }
+
+    /// For tests: hosts of leaves that are known.
+    #[cfg(test)]
+    pub fn of_leaves(leaf: Vec<usize>) -> Self {
+        Self::of(leaf, Shape::Tree)
     }
 
     fn of(leaf: Vec<usize>, shape: Shape) -> Self {
@@ -183,7 +192,12 @@ impl Distances {
         // Groups of a dragonfly may seem to be leaves; it has four switches or more.
         let starts = || {
             let sizes = SWITCHES.into_iter().filter(|size| (4 * size..=ENOUGH_HOSTS).contains(&hosts));
-            [vec![tree.leaf.clone()], by_switches(values, sizes)].concat()
+            [
+                vec![tree.leaf.clone()],
+                by_switches(values, sizes),
+                near(hosts, |i, j| (values.at(i, j) + values.at(j, i)) / 2.0),
+            ]
+            .concat()
         };
         if let Some(found) = steps::explain(&pairs, starts, noise, of_tree) {
             return Self { pod: found.group, ..Self::of(found.leaf, Shape::Dragonfly(found.between)) };
@@ -365,14 +379,17 @@ fn what_leaves_add(apart: &Square) -> Vec<f64> {
     own.iter().map(|own| own - usual.centre).map(|more| if is_apart(more) { more } else { 0.0 }).collect()
 }
 
-/// Standard deviation of the mean of both directions of a pair, from what these differ in besides what hosts send slower
-/// than they receive.
+/// Standard deviation of the mean of both directions of a pair, from what these differ in. Round three hosts, in one turn and
+/// in the other, each sends once and receives once: what hosts send slower than they receive is in both, and nothing has
+/// to be estimated from few pairs.
 fn noise_of_pairs(values: &Square) -> f64 {
     let hosts = values.side();
     let half = |i: usize, j: usize| (values.at(i, j) - values.at(j, i)) / 2.0;
-    let side: Vec<f64> = (0..hosts).map(|i| median(&mut (0..hosts).map(|j| half(i, j)).collect::<Vec<_>>())).collect();
+    let thirds = |i: usize, j: usize| (j + 1..hosts).step_by(hosts.div_ceil(MOST_THIRDS)).map(move |k| (i, j, k));
     let pairs = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
-    scatter_about_zero(&mut pairs.map(|(i, j)| half(i, j) - side[i] + side[j]).collect::<Vec<_>>())
+    let known = pairs.filter(|(i, j)| !half(*i, *j).is_nan());
+    let round = known.flat_map(|(i, j)| thirds(i, j)).map(|(i, j, k)| half(i, j) + half(j, k) + half(k, i));
+    scatter_about_zero(&mut round.filter(|rest| !rest.is_nan()).collect::<Vec<_>>()) / 3.0_f64.sqrt()
 }
 
 #[cfg(test)]
@@ -435,5 +452,20 @@ mod tests {
             |more: f64| move |i: usize, j: usize| more * (f64::from(u8::from(i < 8)) + f64::from(u8::from(j < 8)));
         let leaf_kinds = |more: f64| kinds(&|i, j| way(i, j) + of_leaf(more)(i, j));
         assert_eq!((leaf_kinds(0.06), leaf_kinds(0.3)), (None, Some((0..8).collect())));
+    }
+
+    #[test]
+    fn the_noise_of_a_pair_is_seen_where_half_of_the_cells_are_missing() {
+        let mut rng = generator(13);
+        let lost: Vec<bool> = (0..16 * 16).map(|_| normal(&mut rng) < 0.0).collect();
+        let noises = (0..20).map(|_| {
+            let own: Vec<f64> = (0..16).map(|_| 0.2 * normal(&mut rng)).collect();
+            noise_of_pairs(&square(16, |i, j| {
+                if lost[i * 16 + j] { f64::NAN } else { 1.0 + own[i] + 0.02 * normal(&mut rng) }
+            }))
+        });
+        // The mean of two directions scatters by 0.014; about ten rounds of three hosts are known.
+        let noise = median(&mut noises.collect::<Vec<_>>());
+        assert!((0.010..0.018).contains(&noise), "{noise}");
     }
 }

@@ -59,8 +59,14 @@ struct Way {
     outside: usize,
 }
 
-/// `least`: the smallest effect of a way.
-fn measure(view: &View, distances: &Distances, sets: &[Set], number: usize, least: f64) -> Option<Way> {
+/// `least`: the smallest effect of a way. `but`: a set to which nothing counts.
+fn measure(
+    view: &View,
+    (distances, sets): (&Distances, &[Set]),
+    number: usize,
+    but: Option<usize>,
+    least: f64,
+) -> Option<Way> {
     let fit = &view.fit;
     let set = &sets[number];
     let mut inside = Vec::new();
@@ -76,8 +82,8 @@ fn measure(view: &View, distances: &Distances, sets: &[Set], number: usize, leas
     let count = inside.len();
     // What is slow toward some others may be the way of these. Short messages show distances, and of three sets of
     // which two are near each other the third is far from both: there all others count as one.
-    let mut others: Vec<Vec<usize>> = (0..sets.len()).map(|other| sets[other].members.clone()).collect();
-    others.swap_remove(number);
+    let others = (0..sets.len()).filter(|other| *other != number && Some(*other) != but);
+    let mut others: Vec<Vec<usize>> = others.map(|other| sets[other].members.clone()).collect();
     if view.is_short {
         others = vec![others.concat()];
     }
@@ -118,8 +124,8 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     }
     let fit = &view.fit;
     let hosts = fit.send.len();
-    let ways: Vec<Option<Way>> =
-        (0..sets.len()).map(|set| measure(view, distances, sets, set, budget.least.way)).collect();
+    let measured = |set: usize, but: Option<usize>| measure(view, (distances, sets), set, but, budget.least.way);
+    let ways: Vec<Option<Way>> = (0..sets.len()).map(|set| measured(set, None)).collect();
     let Some(of_hosts) = Spread::of((0..hosts).map(|host| (fit.send[host] - fit.receive[host]) / 2.0)) else {
         return Vec::new();
     };
@@ -131,10 +137,19 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
     let (expected, freedom) = view.expected(usual, view.alike_ways(budget.least));
-    let common = || ways.iter().flatten().map(|way| way.common);
-    let peers = [Spread::of(common()), Spread::among(common(), expected, freedom)];
-    let suspect = |(set, own): (&Set, &Option<Way>)| {
-        let own = own.as_ref()?;
+    let peers_of = |ways: &[Option<Way>]| {
+        let common = || ways.iter().flatten().map(|way| way.common);
+        [Spread::of(common()), Spread::among(common(), expected, freedom)]
+    };
+    let of_all = peers_of(&ways);
+    // Of few, the slowest is in what all others take, of each another part.
+    let levels = |set: &usize| ways[*set].as_ref().map_or(f64::NEG_INFINITY, |way| way.levels[0].max(way.levels[1]));
+    let slowest = (0..sets.len()).max_by(|a, b| levels(a).total_cmp(&levels(b)));
+    let without = |set: usize| if Some(set) == slowest { measured(set, None) } else { measured(set, slowest) };
+    let of_others = peers_of(&(0..sets.len()).map(without).collect::<Vec<_>>());
+    let suspect = |(number, own): (usize, &Option<Way>)| {
+        let (set, own) = (&sets[number], own.as_ref()?);
+        let peers = if Some(number) == slowest { &of_others } else { &of_all };
         let error_of_cells = error_of_cells(own);
         let deviation = of_hosts.deviation / (set.members.len() as f64).sqrt();
         let of_side = Spread { centre: 0.0, deviation, ..of_hosts }.at_least(error_of_cells);
@@ -152,7 +167,7 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
             && share_of_slow(view, set, own, (direction, effect)) > ALL;
         is_found.then(|| Suspect::new(place, effect, log, view))
     };
-    sets.iter().zip(&ways).filter_map(suspect).collect()
+    ways.iter().enumerate().filter_map(suspect).collect()
 }
 
 /// Share of the ends of the way, on its two sides, whose pairs are slow by half of the effect at least: the smaller
@@ -336,6 +351,27 @@ mod tests {
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.hosts), (Direction::Both, &sets[2].members));
         assert!(found.effect < BUDGET.least.way, "{}", found.effect);
+    }
+
+    #[test]
+    fn of_four_leaves_of_very_different_sizes_the_slow_one_is_named_in_short_messages() {
+        // How much of what a leaf takes goes to the slow one follows from its size.
+        let leaf: Vec<usize> = [24, 12, 6, 6].iter().enumerate().flat_map(|(leaf, size)| vec![leaf; *size]).collect();
+        let distances = Distances::of_leaves(leaf.clone());
+        let named = |more: f64| {
+            let is_named = |seed: &u64| {
+                let mut rng = generator(*seed);
+                let slow = |i: usize, j: usize| if (leaf[i] == 1) != (leaf[j] == 1) { more } else { 0.0 };
+                let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.6 };
+                let values = square(48, |i, j| 0.04 * normal(&mut rng) + far(i, j) + slow(i, j));
+                let view = View { is_short: true, ..View::of_square(values, &distances, 0.03) };
+                let found = whole(&view, &distances, &sets(&distances)[1], BUDGET);
+                assert!(found.iter().all(|found| found.place.hosts == distances.members(1)));
+                !found.is_empty()
+            };
+            (0..20).filter(is_named).count()
+        };
+        assert!(named(0.22) >= 18 && named(0.0) == 0);
     }
 
     #[test]

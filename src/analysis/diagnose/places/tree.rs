@@ -32,6 +32,9 @@ const MEANS: usize = 3;
 /// two parts besides.
 const MOST_OTHERS: usize = 100;
 
+/// Gaps at which [`near`] divides hosts: there are as many levels as steps between switches, and slow hosts are last.
+const GAPS: usize = 4;
+
 /// Times of pairs, both directions together; those that are known.
 pub struct Pairs {
     pub hosts: usize,
@@ -245,11 +248,13 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
         let most = (hosts / size).max(2);
         let counts: Vec<usize> =
             (2..=most.min(64)).chain((1..).map(|step| 64 + 8 * step).take_while(|count| *count <= most)).collect();
-        let labels = trees.iter().flat_map(|tree| counts.iter().map(move |count| (tree, *count))).collect::<Vec<_>>();
+        let mut labels: Vec<Vec<usize>> =
+            trees.iter().flat_map(|tree| counts.iter().map(|count| cut(tree, hosts, *count))).collect();
+        labels.extend(near(hosts, |i, j| square.at(i, j)).into_iter().filter(|label| label.iter().max() < Some(&most)));
         // What hosts add as long as all are in one part may be that they are far from most others.
         let is_one = best.label.iter().all(|own| *own == 0);
         let start = if is_one { None } else { Some(&best.own[..]) };
-        let fits = labels.into_par_iter().map(|(tree, count)| pairs.fit(cut(tree, hosts, count), start));
+        let fits = labels.into_par_iter().map(|label| pairs.fit(label, start));
         let found = fits.min_by(|a, b| a.cost.total_cmp(&b.cost)).map(|found| pairs.settle(found));
         match found {
             Some(found) if found.cost < best.cost => best = found,
@@ -261,6 +266,11 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
 
 /// Joins what is least apart first (average linkage). Of a pair that is not known, as far as the usual one.
 fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
+    tree_by(Method::Average, hosts, apart)
+}
+
+/// The same by any method.
+fn tree_by(method: Method, hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
     let of_host = |i: usize| (i + 1..hosts).map(|j| apart(i, j)).collect::<Vec<_>>();
     let mut apart: Vec<f64> = (0..hosts).into_par_iter().flat_map_iter(of_host).collect();
     let known = median(&mut apart.clone());
@@ -268,7 +278,7 @@ fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<
     let known = if known.is_nan() { 0.0 } else { known };
     let lowest = apart.iter().copied().fold(known, f64::min);
     apart.iter_mut().for_each(|value| *value = if value.is_nan() { known } else { *value } - lowest);
-    linkage(&mut apart, hosts, Method::Average)
+    linkage(&mut apart, hosts, method)
 }
 
 /// Hosts by switches of so many each, `[size][host]`, whatever is between these: those of one are as far from all others.
@@ -276,6 +286,16 @@ pub fn by_switches(times: &Square, sizes: impl IntoIterator<Item = usize>) -> Ve
     let hosts = times.side();
     let tree = tree(hosts, |i, j| unlike(times, i, j));
     sizes.into_iter().map(|size| cut(&tree, hosts, (hosts / size).max(1))).collect()
+}
+
+/// Hosts that are near each other, whatever else they are near to, `[start][host]`: joined as long as there is a pair nearer
+/// than at one of the [`GAPS`] widest gaps between such pairs. A fault makes no pair nearer, so that it joins nothing.
+pub fn near(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Vec<usize>> {
+    let tree = tree_by(Method::Single, hosts, apart);
+    let gap = |joined: &usize| tree.steps()[*joined].dissimilarity - tree.steps()[joined - 1].dissimilarity;
+    let mut joined: Vec<usize> = (1..hosts.saturating_sub(1)).collect();
+    joined.sort_by(|a, b| gap(b).total_cmp(&gap(a)));
+    joined.iter().take(GAPS).map(|joined| cut(&tree, hosts, hosts - joined)).collect()
 }
 
 /// How far two hosts' times to the same others are from differing by one number: whatever each of them adds. Where most

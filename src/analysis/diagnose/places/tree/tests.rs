@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use super::*;
-use crate::analysis::drawn::{self, generator, is_same_partition, normal, square};
+use crate::analysis::drawn::{self, generator, is_same_partition, normal, square, symmetric};
 
 #[test]
 fn leaves_of_any_size_are_found() {
@@ -140,4 +140,22 @@ fn groups_of_a_dragonfly_are_not_joined_though_two_switches_of_each_two_are_next
 fn where_nothing_is_known_all_are_one() {
     assert_eq!(leaves(&Square::missing(6)), [0; 6]);
     assert_eq!(split(&Square::missing(6), Some(0.01)), [0; 6]);
+}
+
+#[test]
+fn slow_pairs_inside_a_small_leaf_and_out_of_it_part_it_not() {
+    let is_found = |seed: &u64| {
+        let mut rng = generator(*seed);
+        let leaf = drawn::leaves(&[3; 4], &mut rng);
+        let [a, b] = [2, 3].map(|own| (0..12).filter(|host| leaf[*host] == own).collect::<Vec<_>>());
+        let is_slow =
+            |i: usize, j: usize| [[a[0], a[1]], [a[0], b[0]]].iter().any(|ends| ends.contains(&i) && ends.contains(&j));
+        let times = symmetric(12, |i, j| {
+            let far = if leaf[i] == leaf[j] { 1.0 } else { 1.25 };
+            far + if is_slow(i, j) { 0.65 } else { 0.0 } + 0.015 * normal(&mut rng)
+        });
+        is_same_partition(&leaves(&times), &leaf)
+    };
+    let found = (0..20).filter(is_found).count();
+    assert!(found >= 18, "{found}");
 }

@@ -1,0 +1,157 @@
+//! Dragonflies, and networks that are none, of which the steps are known.
+
+use super::*;
+use crate::analysis::{
+    diagnose::places::tree::{by_switches, near},
+    drawn::{generator, is_same_partition, normal, symmetric},
+    square::Square,
+};
+
+/// Hosts of a router.
+const PORTS: usize = 3;
+
+/// A dragonfly of groups of so many routers: the router of every host, its group, and the steps between routers.
+struct Dragonfly {
+    router: Vec<usize>,
+    routers: usize,
+    groups: usize,
+}
+
+impl Dragonfly {
+    fn of(groups: usize, routers: usize) -> Self {
+        Self { router: (0..groups * routers * PORTS).map(|host| host / PORTS).collect(), routers, groups }
+    }
+
+    fn group(&self, router: usize) -> usize {
+        router / self.routers
+    }
+
+    fn steps(&self, a: usize, b: usize) -> u8 {
+        if self.group(a) == self.group(b) {
+            return u8::from(a != b);
+        }
+        let gate = |own: usize, other: usize| {
+            own * self.routers + (other + self.groups - own - 1) % self.groups % self.routers
+        };
+        let [one, other] = [self.group(a), self.group(b)];
+        1 + u8::from(a != gate(one, other)) + u8::from(b != gate(other, one))
+    }
+
+    /// What pairs take: every step a tenth of a microsecond; and what else some take.
+    fn times(&self, more: impl Fn(usize, usize) -> f64) -> Pairs {
+        Pairs::of(&self.square(more))
+    }
+
+    fn square(&self, more: impl Fn(usize, usize) -> f64) -> Square {
+        let mut rng = generator(3);
+        let own: Vec<f64> = self.router.iter().map(|_| 0.01 * normal(&mut rng)).collect();
+        symmetric(self.router.len(), |i, j| {
+            let (a, b) = (self.router[i], self.router[j]);
+            1.0 + own[i] + own[j] + 0.1 * f64::from(self.steps(a, b)) + more(a, b) + 0.005 * normal(&mut rng)
+        })
+    }
+
+    fn assert_steps(&self, found: &Explained) {
+        let hosts = self.router.len();
+        for (i, j) in pairs(hosts) {
+            let steps = self.steps(self.router[i], self.router[j]);
+            assert_eq!(found.between[i * hosts + j], steps, "{i} {j}");
+        }
+    }
+
+    fn explain(&self, times: &Pairs, leaf: &[usize]) -> Option<Explained> {
+        let (of_one_leaf, _, _) = times.cost(|_, _| 0, 1);
+        explain(times, || vec![leaf.to_vec()], 0.005, of_one_leaf)
+    }
+}
+
+#[test]
+fn groups_and_steps_of_a_dragonfly_are_found_and_leaves_put_right() {
+    let dragonfly = Dragonfly::of(4, 3);
+    // One host is alone, and two leaves have a host of each other.
+    let mut leaf = dragonfly.router.clone();
+    leaf[4] = 12;
+    leaf.swap(10, 20);
+    let found = dragonfly.explain(&dragonfly.times(|_, _| 0.0), &leaf).unwrap();
+    assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
+    let group: Vec<usize> = found.leaf.iter().map(|leaf| found.group[*leaf]).collect();
+    let planted: Vec<usize> = dragonfly.router.iter().map(|router| dragonfly.group(*router)).collect();
+    assert!(is_same_partition(&group, &planted), "{group:?}");
+    dragonfly.assert_steps(&found);
+}
+
+#[test]
+fn switches_are_found_where_groups_seem_to_be_leaves() {
+    let dragonfly = Dragonfly::of(4, 4);
+    let square = dragonfly.square(|_, _| 0.0);
+    let groups: Vec<usize> = dragonfly.router.iter().map(|router| dragonfly.group(*router)).collect();
+    let times = Pairs::of(&square);
+    assert!(dragonfly.explain(&times, &groups).is_none());
+    let found = dragonfly.explain(&times, &by_switches(&square, [2])[0]).unwrap();
+    assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
+    dragonfly.assert_steps(&found);
+}
+
+#[test]
+fn a_slow_gate_is_no_distance() {
+    let dragonfly = Dragonfly::of(4, 3);
+    let is_of = |a: usize, b: usize| (dragonfly.group(a), dragonfly.group(b)) == (0, 2);
+    let times = dragonfly.times(|a, b| if is_of(a, b) || is_of(b, a) { 0.1 } else { 0.0 });
+    let found = dragonfly.explain(&times, &dragonfly.router).unwrap();
+    dragonfly.assert_steps(&found);
+}
+
+#[test]
+fn where_steps_say_the_same_of_several_groupings_every_leaf_is_by_itself() {
+    // Routers of five groups of two are Petersen's graph, all of whose six pairings look alike.
+    let dragonfly = Dragonfly::of(5, 2);
+    let found = dragonfly.explain(&dragonfly.times(|_, _| 0.0), &dragonfly.router).unwrap();
+    assert_eq!(found.group, (0..10).collect::<Vec<_>>());
+    dragonfly.assert_steps(&found);
+}
+
+#[test]
+fn very_many_leaves_near_each_other_are_one_clique() {
+    let leaves = 40;
+    let between = (0..leaves * leaves).map(|cell| u8::from(cell / leaves != cell % leaves)).collect();
+    let leaf = (0..leaves).collect();
+    let steps = Steps { leaf, leaves, between, inside: 1.0, step: 0.1, own: vec![0.0; leaves] };
+    let groups = Groups { steps: &steps, group: vec![None; leaves], looked_at: 0, are_several: false, best: None };
+    let mut cliques = Vec::new();
+    groups.cliques(vec![0], &(1..leaves).collect::<Vec<_>>(), &[], &mut cliques);
+    assert!(matches!(&cliques[..], [all] if all.len() == leaves), "{cliques:?}");
+}
+
+#[test]
+fn pods_of_a_tree_have_no_gates() {
+    let tree = Dragonfly::of(4, 3);
+    let far = |a: usize, b: usize| if tree.group(a) == tree.group(b) { 1 } else { 2 };
+    let times =
+        tree.times(|a, b| if a == b { 0.0 } else { 0.1 * (f64::from(far(a, b)) - f64::from(tree.steps(a, b))) });
+    assert!(tree.explain(&times, &tree.router).is_none());
+}
+
+#[test]
+fn two_groups_have_a_gate() {
+    let dragonfly = Dragonfly::of(2, 4);
+    let found = dragonfly.explain(&dragonfly.times(|_, _| 0.0), &dragonfly.router).unwrap();
+    assert_eq!(found.group.iter().max(), Some(&1));
+    dragonfly.assert_steps(&found);
+}
+
+#[test]
+fn a_host_that_takes_several_times_as_long_and_a_slow_way_break_no_group() {
+    let dragonfly = Dragonfly::of(4, 4);
+    let mut square = dragonfly.square(|a, b| if (a, b) == (0, 2) { 0.1 } else { 0.0 });
+    for other in 0..square.side() {
+        [(20, other), (other, 20)].iter().for_each(|(i, j)| square.set(*i, *j, 3.0 * square.at(*i, *j)));
+    }
+    // It seems a leaf by itself: its times are none that hosts and steps add up to.
+    let starts = near(square.side(), |i, j| square.at(i, j));
+    let times = Pairs::of(&square);
+    let found = explain(&times, || starts, 0.005, times.cost(|_, _| 0, 1).0).unwrap();
+    for (i, j) in pairs(square.side()).filter(|(i, j)| *i != 20 && *j != 20) {
+        let steps = dragonfly.steps(dragonfly.router[i], dragonfly.router[j]);
+        assert_eq!(found.between[i * square.side() + j], steps, "{i} {j}");
+    }
+}
