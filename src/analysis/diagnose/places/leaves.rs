@@ -142,7 +142,8 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
         [Spread::of(common()), Spread::among(common(), expected, freedom)]
     };
     let of_all = peers_of(&ways);
-    // Of few, the slowest is in what all others take, of each another part.
+    // The slowest is in what each of the others takes, of each another part: of few, that is how far they seem apart. It is
+    // compared with what they take without it.
     let levels = |set: &usize| ways[*set].as_ref().map_or(f64::NEG_INFINITY, |way| way.levels[0].max(way.levels[1]));
     let slowest = (0..sets.len()).max_by(|a, b| levels(a).total_cmp(&levels(b)));
     let without = |set: usize| if Some(set) == slowest { measured(set, None) } else { measured(set, slowest) };

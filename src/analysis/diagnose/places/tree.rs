@@ -32,7 +32,8 @@ const MEANS: usize = 3;
 /// two parts besides.
 const MOST_OTHERS: usize = 100;
 
-/// Gaps at which [`near`] divides hosts: there are as many levels as steps between switches, and slow hosts are last.
+/// Gaps at which [`near`] divides hosts: inside a leaf, inside a pod or group and between these there are two, and slow hosts
+/// make as many again.
 const GAPS: usize = 4;
 
 /// Times of pairs, both directions together; those that are known.
