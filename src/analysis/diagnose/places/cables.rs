@@ -87,7 +87,7 @@ pub fn slow(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> 
     let least = budget.least.way.max(1.5 * hop);
     let one_way = |&(from, to): &(usize, usize)| one_way(view, distances, (from, to), least);
     let mut ways: Vec<OneWay> = cables.iter().filter_map(one_way).collect();
-    // One of all cables by how many pairs are slow; or one whose own pair is slow beyond doubt and that is no single pair.
+    // One of all cables by how many pairs are slow; or one whose own pair is slow beyond chance, and not alone.
     let price = budget.price(cables.len());
     ways.iter_mut().for_each(|way| way.log = (way.log + price).min(way.log.max(way.own_log + price)).min(0.0));
     // Or the way back of one of these, if its own pair is slow: what harms a cable mostly harms both.

@@ -39,8 +39,8 @@ const MOST_OF_TORI: usize = 256;
 /// Most hosts of which pods are looked for, and hosts that are leaves by themselves only because of what they add.
 const MOST_HOSTS: usize = 1024;
 
-/// Third hosts with which the noise of a pair is looked at: of so many hosts all, a third of them for a pair in the mean, and as
-/// many of more.
+/// Third hosts with which the noise of a pair is looked at. Of so many hosts all: 2,016 pairs, whose scatter is known to
+/// `1 / sqrt(2 * 0.37 * 2016)`, 3 % ([`super::fit::EFFICIENCY`]), which more rounds of the same pairs do not improve; of more hosts as many.
 const MOST_THIRDS: usize = 64;
 
 /// Hosts from which the leaves are found, as the search takes as long as the cube of their number. Of so many of 1,024, a

@@ -372,7 +372,8 @@ mod tests {
             };
             (0..20).filter(is_named).count()
         };
-        assert!(named(0.22) >= 18 && named(0.0) == 0);
+        let counts = (named(0.22), named(0.0));
+        assert!(counts.0 >= 18 && counts.1 == 0, "{counts:?}");
     }
 
     #[test]

@@ -222,9 +222,9 @@ impl<'a> Groups<'a> {
         Some((group, between))
     }
 
-    /// Leaves that are groups by themselves, each in the group where it leaves the fewest steps unexplained, and how many others
-    /// do: one way that seems longer, or a slow host that seems a leaf, says where it is, and nothing of the others. `group`:
-    /// of every leaf.
+    /// Puts every leaf that is a group by itself into the group where it leaves the fewest steps unexplained: one way that seems
+    /// longer, or a slow host that seems a leaf, says nothing of the other leaves. `group`: of every leaf. Returns how many
+    /// steps of the other leaves are not explained, and the group of every leaf.
     fn with_single_ones(&mut self, unexplained: usize, group: Vec<usize>) -> (usize, Vec<usize>) {
         self.group = group.iter().copied().map(Some).collect();
         let groups = group.iter().max().map_or(0, |last| last + 1);

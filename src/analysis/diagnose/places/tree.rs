@@ -32,8 +32,8 @@ const MEANS: usize = 3;
 /// two parts besides.
 const MOST_OTHERS: usize = 100;
 
-/// Gaps at which [`near`] divides hosts: inside a leaf, inside a pod or group and between these there are two, and slow hosts
-/// make as many again.
+/// Gaps at which [`near`] divides hosts: between the four levels of a dragonfly, of no to three steps, there are three, a tree
+/// has fewer levels, and one more is before slow hosts.
 const GAPS: usize = 4;
 
 /// Times of pairs, both directions together; those that are known.
@@ -244,7 +244,10 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
         for (i, j, time) in &pairs.known {
             square.set(*i, *j, time - best.own[*i] - best.own[*j]);
         }
-        let trees = [tree(hosts, |i, j| square.at(i, j)), tree(hosts, |i, j| unlike(times, i, j))];
+        let trees = [
+            tree(Method::Average, hosts, |i, j| square.at(i, j)),
+            tree(Method::Average, hosts, |i, j| unlike(times, i, j)),
+        ];
         // Of very many parts not every number is tried: a few labels more or less cost little.
         let most = (hosts / size).max(2);
         let counts: Vec<usize> =
@@ -265,13 +268,8 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
     (by_size(&best.label), best.step)
 }
 
-/// Joins what is least apart first (average linkage). Of a pair that is not known, as far as the usual one.
-fn tree(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
-    tree_by(Method::Average, hosts, apart)
-}
-
-/// The same by any method.
-fn tree_by(method: Method, hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
+/// Joins what is least apart first. Of a pair that is not known, as far as the usual one.
+fn tree(method: Method, hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Dendrogram<f64> {
     let of_host = |i: usize| (i + 1..hosts).map(|j| apart(i, j)).collect::<Vec<_>>();
     let mut apart: Vec<f64> = (0..hosts).into_par_iter().flat_map_iter(of_host).collect();
     let known = median(&mut apart.clone());
@@ -285,14 +283,14 @@ fn tree_by(method: Method, hosts: usize, apart: impl Fn(usize, usize) -> f64 + S
 /// Hosts by switches of so many each, `[size][host]`, whatever is between these: those of one are as far from all others.
 pub fn by_switches(times: &Square, sizes: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
     let hosts = times.side();
-    let tree = tree(hosts, |i, j| unlike(times, i, j));
+    let tree = tree(Method::Average, hosts, |i, j| unlike(times, i, j));
     sizes.into_iter().map(|size| cut(&tree, hosts, (hosts / size).max(1))).collect()
 }
 
-/// Hosts that are near each other, whatever else they are near to, `[start][host]`: joined as long as there is a pair nearer
-/// than at one of the [`GAPS`] widest gaps between such pairs. A fault makes no pair nearer, so that it joins nothing.
+/// Hosts that are near each other, whatever else they are near to, `[start][host]`: joined by their nearest pairs up to one
+/// of the [`GAPS`] widest gaps between such pairs (single linkage). A fault makes no pair nearer, so that it joins nothing.
 pub fn near(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Vec<usize>> {
-    let tree = tree_by(Method::Single, hosts, apart);
+    let tree = tree(Method::Single, hosts, apart);
     let gap = |joined: &usize| tree.steps()[*joined].dissimilarity - tree.steps()[joined - 1].dissimilarity;
     let mut joined: Vec<usize> = (1..hosts.saturating_sub(1)).collect();
     joined.sort_by(|a, b| gap(b).total_cmp(&gap(a)));
