@@ -10,7 +10,7 @@ use std::f64::consts::FRAC_2_PI;
 
 use rayon::prelude::*;
 
-use super::{fit::EFFICIENCY, tree::Pairs};
+use super::{distance::LEAST_STEP, fit::EFFICIENCY, tree::Pairs};
 use crate::{
     analysis::{groups::by_size, model::line::Sums},
     stats::{median, scatter_about_zero},
@@ -42,12 +42,15 @@ impl Steps {
         let (_, level, own) = pairs.cost(way, leaves * leaves);
         let mut weight = vec![0.0; leaves * leaves];
         pairs.known.iter().for_each(|(i, j, _)| weight[way(*i, *j)] += 1.0);
-        let nearest = |a: usize| (0..leaves).filter(|b| *b != a).map(|b| level[of_way(a, b)]).fold(f64::NAN, f64::min);
-        let (mut inside, nearest) = (level[0], median(&mut (0..leaves).map(nearest).collect::<Vec<_>>()));
-        let (mut step, mut left) = (nearest - inside, f64::INFINITY);
+        // What is nearer than a switch makes it is no step, and steps that become ever smaller describe noise.
+        let (mut inside, least) = (level[0], LEAST_STEP * level[0]);
+        let steps = |a: usize| (0..leaves).map(move |b| of_way(a, b)).map(|way| level[way] - inside);
+        let nearest = |a: usize| steps(a).filter(|step| *step >= least).fold(f64::NAN, f64::min);
+        let mut step = median(&mut (0..leaves).map(nearest).filter(|step| !step.is_nan()).collect::<Vec<_>>());
+        let mut left = f64::INFINITY;
         // By turns, as long as less is left of the levels.
         let of_level = loop {
-            if step.is_nan() || step <= 0.0 {
+            if step.is_nan() || step < least {
                 return None;
             }
             // Of a way that nothing is known of, one step.

@@ -155,3 +155,13 @@ fn a_host_that_takes_several_times_as_long_and_a_slow_way_break_no_group() {
         assert_eq!(found.between[i * square.side() + j], steps, "{i} {j}");
     }
 }
+
+#[test]
+fn steps_that_are_smaller_than_those_of_switches_describe_noise() {
+    // One switch; hosts that noise makes near each other, and every host by itself.
+    let mut rng = generator(5);
+    let times = symmetric(96, |_, _| 1.0 + 0.005 * normal(&mut rng));
+    let pairs = Pairs::of(&times);
+    let starts = near(96, |i, j| times.at(i, j)).into_iter().chain([(0..96).collect()]);
+    assert!(starts.into_iter().all(|leaf| Steps::of(&pairs, leaf).is_none()));
+}
