@@ -25,7 +25,7 @@ pub use join::JoinedLength;
 
 use crate::{
     analysis::diagnose::{
-        Kind, LEAST_HOSTS, by_weight, evidence,
+        Kind, LEAST_HOSTS, by_weight,
         folded::Folded,
         places::{self, Asked, Distances, Least, Suspect},
     },
@@ -206,8 +206,7 @@ impl Comparing<'_> {
     }
 
     /// Where a common change is more than noise: `ln(ratio)`, the range of lengths, and its p-value.
-    fn ranges(&self, series: &[Shift], hosts: usize) -> Vec<(f64, (usize, usize), f64)> {
-        let threshold = evidence::threshold(self.share(), hosts, series.len());
+    fn ranges(&self, series: &[Shift]) -> Vec<(f64, (usize, usize), f64)> {
         let is_same = |length: usize| self.joined.lengths[length].is_same();
         let mut found = Vec::new();
         for sign in [1.0, -1.0] {
@@ -217,9 +216,8 @@ impl Comparing<'_> {
                 ..*shift
             };
             let series: Vec<Shift> = series.iter().enumerate().map(value).collect();
-            for range in shifts::ranges(&shifts::with_run_to_run(&series), threshold, self.floor()) {
-                let p_value = evidence::p_value(range.score, hosts, series.len());
-                found.push((sign * range.effect, (range.first, range.last), p_value));
+            for range in shifts::ranges(&shifts::with_run_to_run(&series), 1.0 - self.share(), self.floor()) {
+                found.push((sign * range.effect, (range.first, range.last), range.p_value));
             }
         }
         found
@@ -227,8 +225,7 @@ impl Comparing<'_> {
 
     /// The whole fabric, or pairs inside and between groups where they changed by different amounts.
     fn of_pairs(&self, shifts: &Shifts, describer: &Describer) -> Vec<Change> {
-        let hosts = self.joined.shared.len();
-        let is_split = shifts.contrast.as_ref().is_some_and(|contrast| !self.ranges(contrast, hosts).is_empty());
+        let is_split = shifts.contrast.as_ref().is_some_and(|contrast| !self.ranges(contrast).is_empty());
         let parts: Vec<(Pairs, &[Shift])> = match (&shifts.inside, &shifts.between) {
             (Some(inside), Some(between)) if is_split => {
                 vec![(Pairs::InsideGroups, inside), (Pairs::BetweenGroups, between)]
@@ -236,7 +233,7 @@ impl Comparing<'_> {
             _ => vec![(Pairs::All, &shifts.all)],
         };
         let of_part = |(pairs, series): &(Pairs, &[Shift])| {
-            let found = self.ranges(series, hosts).into_iter();
+            let found = self.ranges(series).into_iter();
             let common = |(effect, range, p_value)| describer.common(&Common { pairs: *pairs, effect, range, p_value });
             found.map(common).collect::<Vec<_>>()
         };
@@ -250,7 +247,7 @@ impl Comparing<'_> {
             let found = Common { pairs: Pairs::InsideHosts, effect, range, p_value };
             describer.of_many(&found, curve, &inside.of_hosts(range))
         };
-        self.ranges(&inside.shift, self.joined.shared.len()).into_iter().map(describe).collect()
+        self.ranges(&inside.shift).into_iter().map(describe).collect()
     }
 
     /// The places that became slower (sign 1) and those that became faster (sign -1), and the difference of the pairs

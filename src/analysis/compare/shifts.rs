@@ -7,7 +7,10 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::{
-        diagnose::{folded::Folded, places::Least},
+        diagnose::{
+            folded::Folded,
+            places::{EFFICIENCY, Least, tail},
+        },
         square::Square,
     },
     stats::{median, median_of, scatter, scatter_about_zero},
@@ -24,11 +27,12 @@ pub(super) const RUN_TO_RUN: f64 = Least::OF_TIMES.host / 2.0;
 /// Lengths from which on their scatter says by how much a length differs from run to run.
 const MANY_LENGTHS: usize = 4;
 
-/// A common change, `ln(ratio)`, and its standard error.
+/// A common change, `ln(ratio)`, its standard error, and the degrees of freedom of that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shift {
     pub value: f64,
     pub error: f64,
+    pub freedom: f64,
 }
 
 impl Shift {
@@ -41,7 +45,7 @@ impl Shift {
             0..=2 => f64::INFINITY,
             count => 1.2533 * scatter(&mut values) / (count as f64).sqrt(),
         };
-        Self { value, error }
+        Self { value, error, freedom: EFFICIENCY * values.len() as f64 }
     }
 }
 
@@ -52,8 +56,8 @@ pub(super) struct Range {
     pub last: usize,
     /// Mean over the range, `ln(ratio)`.
     pub effect: f64,
-    /// In standard errors.
-    pub score: f64,
+    /// Probability that two healthy runs have such a range anywhere.
+    pub p_value: f64,
 }
 
 /// Common changes at every length.
@@ -116,39 +120,44 @@ pub(super) fn with_run_to_run(shifts: &[Shift]) -> Vec<Shift> {
     shifts.iter().map(|shift| Shift { error: shift.error.hypot(own), ..*shift }).collect()
 }
 
-/// Ranges of lengths whose mean exceeds `floor`, by `threshold` standard errors: the clearest first, then those next to
-/// it.
-pub(super) fn ranges(shifts: &[Shift], threshold: f64, floor: f64) -> Vec<Range> {
+/// Ranges of lengths whose mean exceeds `floor`: the clearest first, then those next to it. `most`: probability that two
+/// healthy runs have any.
+pub(super) fn ranges(shifts: &[Shift], most: f64, floor: f64) -> Vec<Range> {
+    // Of all ranges, and of those of slower and of faster runs.
+    let looked_at = (shifts.len() * (shifts.len() + 1)) as f64;
     let mut found = Vec::new();
-    search(shifts, 0, threshold, floor, &mut found);
+    search(shifts, 0, (most, looked_at), floor, &mut found);
     found.sort_by_key(|range| range.first);
     found
 }
 
-fn search(shifts: &[Shift], offset: usize, threshold: f64, floor: f64, found: &mut Vec<Range>) {
+fn search(shifts: &[Shift], offset: usize, (most, looked_at): (f64, f64), floor: f64, found: &mut Vec<Range>) {
     // A range does not begin or end with a length that shows less than half of the least effect.
     let is_end = |length: usize| shifts[length].value > floor / 2.0;
     let mut best: Option<Range> = None;
     for first in (0..shifts.len()).filter(|length| is_end(*length)) {
-        let (mut sum, mut variance) = (0.0, 0.0);
+        let (mut sum, mut variance, mut of_variance) = (0.0, 0.0, 0.0);
         for (last, shift) in shifts.iter().enumerate().skip(first) {
             if !shift.value.is_finite() || !shift.error.is_finite() {
                 break;
             }
             sum += shift.value;
-            variance += shift.error * shift.error;
-            let count = (last - first + 1) as f64;
-            let range = Range { first, last, effect: sum / count, score: sum / variance.sqrt() };
-            let is_better = best.is_none_or(|best| range.score > best.score);
-            if is_end(last) && range.effect > floor && range.score > threshold && is_better {
-                best = Some(range);
+            variance += shift.error.powi(2);
+            of_variance += shift.error.powi(4) / shift.freedom;
+            let effect = sum / (last - first + 1) as f64;
+            // Of a sum of variances (Welch and Satterthwaite).
+            let p_value = (looked_at * tail(sum / variance.sqrt(), variance.powi(2) / of_variance)).min(1.0);
+            let is_better = best.is_none_or(|best| p_value < best.p_value);
+            if is_end(last) && effect > floor && p_value < most && is_better {
+                best = Some(Range { first, last, effect, p_value });
             }
         }
     }
-    if let Some(Range { first, last, effect, score }) = best {
-        search(&shifts[..first], offset, threshold, floor, found);
-        found.push(Range { first: offset + first, last: offset + last, effect, score });
-        search(&shifts[last + 1..], offset + last + 1, threshold, floor, found);
+    if let Some(range) = best {
+        let Range { first, last, .. } = range;
+        search(&shifts[..first], offset, (most, looked_at), floor, found);
+        found.push(Range { first: offset + first, last: offset + last, ..range });
+        search(&shifts[last + 1..], offset + last + 1, (most, looked_at), floor, found);
     }
 }
 
@@ -158,23 +167,23 @@ mod tests {
     use crate::analysis::drawn::square;
 
     fn shifts(values: &[f64], error: f64) -> Vec<Shift> {
-        values.iter().map(|value| Shift { value: *value, error }).collect()
+        values.iter().map(|value| Shift { value: *value, error, freedom: 24.0 }).collect()
     }
 
     #[test]
     fn a_range_is_where_the_change_is() {
-        let found = ranges(&shifts(&[0.0, 0.01, 0.1, 0.12, 0.11], 0.01), 4.0, 0.05);
+        let found = ranges(&shifts(&[0.0, 0.01, 0.1, 0.12, 0.11], 0.01), 0.005, 0.05);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].first, found[0].last), (2, 4));
         assert!((found[0].effect - 0.11).abs() < 1e-9);
-        assert!(ranges(&shifts(&[0.04; 5], 0.001), 4.0, 0.05).is_empty());
-        assert!(ranges(&shifts(&[0.1; 2], 0.1), 4.0, 0.05).is_empty());
-        assert!(ranges(&shifts(&[-0.1, f64::NAN], 0.01), 4.0, 0.05).is_empty());
+        assert!(ranges(&shifts(&[0.04; 5], 0.001), 0.005, 0.05).is_empty());
+        assert!(ranges(&shifts(&[0.1; 2], 0.1), 0.005, 0.05).is_empty());
+        assert!(ranges(&shifts(&[-0.1, f64::NAN], 0.01), 0.005, 0.05).is_empty());
     }
 
     #[test]
     fn two_ranges_are_two() {
-        let found = ranges(&shifts(&[0.2, 0.2, -0.3, -0.3, 0.2], 0.01), 4.0, 0.05);
+        let found = ranges(&shifts(&[0.2, 0.2, -0.3, -0.3, 0.2], 0.01), 0.005, 0.05);
         let ends: Vec<_> = found.iter().map(|range| (range.first, range.last)).collect();
         assert_eq!(ends, [(0, 1), (4, 4)]);
     }

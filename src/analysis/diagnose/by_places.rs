@@ -17,10 +17,12 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use super::{
     Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, MOST_NOISE, Remark, RetestVerdict, Symptom,
     failed,
-    findings::symptom_of,
+    findings::Shown,
     folded::Folded,
     places::{self, Asked, Burst, COINCIDENCE, LEAST_MEASURED, Least, Scatterer, Suspect, Verdict},
-    rails, ranks, scatter,
+    rails,
+    ranks::{self, OfRanks},
+    scatter,
 };
 use crate::{
     analysis::groups,
@@ -41,7 +43,13 @@ pub(super) fn judge_run(
     let mode = run.header().mode;
     // What is found here is joined and measured again by itself.
     let before = std::mem::take(&mut diagnosis.findings);
-    let mut is_left_out = ranks::judge(run, confidence, diagnosis)?;
+    let mut of_ranks = ranks::judge(run, confidence)?;
+    let left_out = |of_ranks: &[OfRanks]| {
+        let mut is_out = vec![false; run.ranks()];
+        of_ranks.iter().flat_map(|own| &own.ranks).for_each(|rank| is_out[*rank] = true);
+        is_out
+    };
+    let mut is_left_out = left_out(&of_ranks);
     let (mut folded, mut scatter) = scatter::read_with_times(run, &is_left_out)?;
     let (hosts, measured, unmeasured) = (folded.hosts(), folded.measured_ways(), folded.unmeasured());
     // Who would be healthy is not known of most.
@@ -55,9 +63,11 @@ pub(super) fn judge_run(
     let judge =
         |folded: &Folded| places::judge(folded, places::distances(near.as_ref().unwrap_or(folded), mode, known), asked);
     let mut verdict = judge(&folded);
-    let is_of_rail = rails::judge(run, &verdict.distances.leaf, confidence, diagnosis)?;
-    if is_of_rail.contains(&true) {
-        is_left_out.iter_mut().zip(is_of_rail).for_each(|(is_out, is_of_rail)| *is_out |= is_of_rail);
+    let rails = rails::judge(run, &verdict.distances.leaf, confidence)?;
+    if !rails.is_empty() {
+        of_ranks.retain(|own| !rails.iter().any(|rail| rail.ranks.contains(&own.ranks[0])));
+        of_ranks.extend(rails);
+        is_left_out = left_out(&of_ranks);
         (folded, scatter) = scatter::read_with_times(run, &is_left_out)?;
         verdict = judge(&folded);
     }
@@ -91,13 +101,13 @@ pub(super) fn judge_run(
     if noise > MOST_NOISE && verdict.suspects.is_empty() && bursts.is_empty() {
         let percent = (100.0 * noise).round();
         diagnosis.invalid.push(format!("{mode}: pairs scatter by {percent} %: too noisy to be judged"));
+        diagnosis.findings.extend(of_ranks.into_iter().map(|own| own.finding));
     } else {
         diagnosis.findings.extend(bursts.iter().map(|Burst { suspect, .. }| {
             let share = suspect.cells.slow as f64 / suspect.cells.of as f64;
             Finding { share_of_time: Some(share), ..finding(mode, &folded, suspect) }
         }));
-        let of_ranks = diagnosis.findings.extract_if(.., |finding| finding.rank.is_some()).collect();
-        let found = tested(run, &is_left_out, (&folded, &verdict), (&verdict.suspects, of_ranks))?;
+        let found = tested(run, &is_left_out, (&folded, &verdict), (&verdict.suspects, &of_ranks))?;
         let mut is_explained = vec![false; hosts * hosts];
         for (number, finding) in found.into_iter().enumerate() {
             match fate(&finding, schedule) {
@@ -198,32 +208,15 @@ fn halves(folded: &Folded, verdict: &Verdict, mode: Mode) -> Option<Remark> {
 
 /// What one suspect comes to. `folded`: the times that sizes in seconds refer to.
 pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding {
-    let (first, last) = suspect.range;
-    let curve = curve(folded, &suspect.effects, suspect.range);
-    let meant = &curve[first..=last];
-    let mut hosts: Vec<String> = suspect.place.named().map(|host| folded.names[*host].clone()).collect();
-    if !matches!(suspect.place.kind, Kind::Link | Kind::Cable) {
+    let Suspect { place, effect, log, range, effects, cells, .. } = suspect;
+    let mut hosts: Vec<String> = place.named().map(|host| folded.names[*host].clone()).collect();
+    if !matches!(place.kind, Kind::Link | Kind::Cable) {
         hosts.sort_unstable();
     }
-    Finding {
-        kind: suspect.place.kind,
-        hosts,
-        rank: None,
-        direction: suspect.place.direction,
-        symptom: symptom_of(&curve, suspect.range),
-        modes: vec![mode],
-        lengths: (folded.lengths[first], folded.lengths[last]),
-        ratio: suspect.effect.exp(),
-        extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
-        confidence: 1.0 - suspect.log.exp(),
-        cells: suspect.cells,
-        share: suspect.place.share(folded.names.len()),
-        share_of_time: None,
-        elsewhere: None,
-        retest: None,
-        waited: None,
-        curve,
-    }
+    let (lengths, level) = (&folded.lengths[..], &folded.level[..]);
+    let (direction, effect, range, log) = (place.direction, *effect, *range, *log);
+    let shown = Shown { mode, lengths, level, effects, effect, range, direction, log };
+    Finding { share: place.share(folded.names.len()), ..shown.finding(place.kind, hosts, *cells) }
 }
 
 /// Puts the findings about ranks of one place on several hosts together, where no leaves are known: what these share is
@@ -359,21 +352,6 @@ fn join_unnamed(noise: f64, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a finding is at every length, by its `ln(ratio)`.
-fn curve(folded: &Folded, effects: &[f64], (first, last): (usize, usize)) -> Vec<AtLength> {
-    let at = |index: usize| {
-        let (ratio, usual_seconds) = (effects[index].exp(), folded.level[index]);
-        AtLength {
-            length: folded.lengths[index],
-            ratio,
-            usual_seconds,
-            extra_seconds: (ratio - 1.0) * usual_seconds,
-            is_meant: (first..=last).contains(&index),
-        }
-    };
-    (0..effects.len()).map(at).collect()
-}
-
 /// Leaves the pairs that cross slow places out of panels of scatter: where several messages meet on a slow way, samples
 /// scatter, and that is no host's. `names`: `[host]`.
 fn leave_out_of_scatter<'a>(scatter: &mut [Folded], names: &[String], slow: impl Iterator<Item = &'a Suspect>) {
@@ -399,29 +377,19 @@ fn add_scatterers(mode: Mode, scatter: &Folded, found: &[Scatterer], diagnosis: 
         if diagnosis.findings.iter().any(is_named) {
             continue;
         }
-        let (first, last) = *range;
-        let curve = curve(scatter, effects, *range);
-        let meant = &curve[first..=last];
-        let mut ratios: Vec<f64> = meant.iter().map(|at| at.ratio).collect();
-        diagnosis.findings.push(Finding {
-            kind: Kind::Node,
-            hosts: vec![name.clone()],
-            rank: None,
+        let mut known = effects[range.0..=range.1].to_vec();
+        let shown = Shown {
+            mode,
+            lengths: &scatter.lengths,
+            level: &scatter.level,
+            effects,
+            effect: median(&mut known),
+            range: *range,
             direction: *direction,
-            symptom: Symptom::Jitter,
-            modes: vec![mode],
-            lengths: (scatter.lengths[first], scatter.lengths[last]),
-            ratio: median(&mut ratios),
-            extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
-            confidence: 1.0 - log.exp(),
-            cells: *cells,
-            share: None,
-            share_of_time: None,
-            elsewhere: None,
-            retest: None,
-            waited: None,
-            curve,
-        });
+            log: *log,
+        };
+        let finding = shown.finding(Kind::Node, vec![name.clone()], *cells);
+        diagnosis.findings.push(Finding { symptom: Symptom::Jitter, ..finding });
     }
 }
 

@@ -96,6 +96,57 @@ pub struct Finding {
     pub curve: Vec<AtLength>,
 }
 
+/// What a finding shows in a run, of no place as yet.
+pub(super) struct Shown<'a> {
+    pub mode: Mode,
+    /// `[length]`.
+    pub lengths: &'a [Bytes],
+    /// What is usual, seconds, `[length]`.
+    pub level: &'a [f64],
+    /// How slow it is at every length, `ln(ratio)`, `[length]`.
+    pub effects: &'a [f64],
+    /// The same over its range.
+    pub effect: f64,
+    /// First and last length of its range, by number.
+    pub range: (usize, usize),
+    pub direction: Direction,
+    /// Logarithm of the probability that a healthy run has such a thing anywhere.
+    pub log: f64,
+}
+
+impl Shown<'_> {
+    /// A finding of this kind about `hosts`, with the cells that agree.
+    pub fn finding(&self, kind: Kind, hosts: Vec<String>, cells: Agreement) -> Finding {
+        let (first, last) = self.range;
+        let at = |index: usize| {
+            let (ratio, usual_seconds) = (self.effects[index].exp(), self.level[index]);
+            let extra_seconds = (ratio - 1.0) * usual_seconds;
+            let is_meant = (first..=last).contains(&index);
+            AtLength { length: self.lengths[index], ratio, usual_seconds, extra_seconds, is_meant }
+        };
+        let curve: Vec<AtLength> = (0..self.effects.len()).map(at).collect();
+        Finding {
+            kind,
+            hosts,
+            rank: None,
+            direction: self.direction,
+            symptom: symptom_of(&curve, self.range),
+            modes: vec![self.mode],
+            lengths: (self.lengths[first], self.lengths[last]),
+            ratio: self.effect.exp(),
+            extra_seconds: curve[first..=last].iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
+            confidence: 1.0 - self.log.exp(),
+            cells,
+            share: None,
+            share_of_time: None,
+            elsewhere: None,
+            waited: None,
+            retest: None,
+            curve,
+        }
+    }
+}
+
 impl Finding {
     /// At the shortest length and at the longest; `None` of what has no times.
     pub fn ends(&self) -> Option<[&AtLength; 2]> {
@@ -128,7 +179,7 @@ pub(in crate::analysis) fn symptom(meant: &[AtLength]) -> Symptom {
 }
 
 /// The same of a range of a whole curve, whose longer lengths speak of it too.
-pub(super) fn symptom_of(curve: &[AtLength], (first, last): (usize, usize)) -> Symptom {
+fn symptom_of(curve: &[AtLength], (first, last): (usize, usize)) -> Symptom {
     if fades(curve, first, last) { Symptom::Latency } else { symptom(&curve[first..=last]) }
 }
 

@@ -21,7 +21,6 @@
 
 mod by_places;
 mod contrast;
-pub mod evidence;
 mod failed;
 mod findings;
 pub mod folded;

@@ -9,11 +9,12 @@
 use rayon::prelude::*;
 
 use super::{
-    Agreement, Diagnosis, Kind,
-    evidence::{self, Effects},
-    findings::Finding,
-    places::{ALL, Least, USUAL},
-    ranks::{self, LEAST_NOISE},
+    Agreement, Kind,
+    places::{
+        ALL, Least, USUAL,
+        peers::{self, More},
+    },
+    ranks::{self, LEAST_NOISE, OfRanks},
 };
 use crate::{
     record::{BoxError, Run},
@@ -21,63 +22,52 @@ use crate::{
     units::Hosts,
 };
 
-/// Adds slow rails to the findings, in the place of those about their ranks; returns which ranks are of one, `[rank]`.
-/// `leaf`: `[host]`.
-pub(super) fn judge(
-    run: &dyn Run,
-    leaf: &[usize],
-    confidence: f64,
-    diagnosis: &mut Diagnosis,
-) -> Result<Vec<bool>, BoxError> {
+/// The rails that are slow, one of a leaf, with the ranks of all of them. `leaf`: `[host]`.
+pub(super) fn judge(run: &dyn Run, leaf: &[usize], confidence: f64) -> Result<Vec<OfRanks>, BoxError> {
     let hosts = &run.header().hosts;
-    let mut is_slow = vec![false; hosts.ranks()];
     let rails = Rails::of(hosts, leaf);
     if rails.leaves < 2 || rails.places < 2 {
-        return Ok(is_slow);
+        return Ok(Vec::new());
     }
-    let mut sides: Vec<[Side; 2]> = Vec::new();
-    let level = ranks::read(run, |time| {
-        let send = over_fastest(hosts, leaf, time);
-        let receive = over_fastest(hosts, leaf, |rank, partner| time(partner, rank));
-        sides.push([send, receive].map(|over| rails.side(over)));
+    // What every rank takes more than is usual for ranks of its place, both ways, and what rails do, by length.
+    let (mut of_ranks, mut of_rails) = (Vec::new(), Vec::new());
+    let (level, tick) = ranks::read(run, |time| {
+        let send = rails.side(over_fastest(hosts, leaf, time));
+        let receive = rails.side(over_fastest(hosts, leaf, |rank, partner| time(partner, rank)));
+        of_ranks.push([send.0, receive.0]);
+        of_rails.push(ranks::both(send.1, receive.1));
     })?;
-    let effects: Vec<Effects> = sides.iter().map(both).collect();
-    let found = evidence::weigh(&effects);
-    let threshold = evidence::threshold(confidence, found.len(), level.len());
-    for own in 0..rails.leaves {
-        let mut worst: Option<(f64, Finding)> = None;
-        for place in 0..rails.places {
-            let number = own * rails.places + place;
-            let evidence = &found[number];
-            if evidence.effect <= Least::OF_TIMES.way || evidence.score <= threshold {
-                continue;
-            }
-            let (first, last) = evidence.range;
-            let effect = |rank: usize| {
-                let at = |sides: &[Side; 2]| evidence.direction.of(sides[0].of_ranks[rank], sides[1].of_ranks[rank]);
-                median(&mut sides[first..=last].iter().map(at).collect::<Vec<_>>())
-            };
-            let members: Vec<usize> = rails.members(own, place).collect();
-            // Those whose messages meet no others are slow by less than most.
-            let cells = Agreement {
-                slow: members.iter().filter(|rank| effect(**rank) > Least::OF_TIMES.way / 2.0).count(),
-                of: members.len(),
-            };
-            if cells.slow as f64 <= ALL * cells.of as f64 {
-                continue;
-            }
-            members.iter().for_each(|rank| is_slow[*rank] = true);
-            if worst.as_ref().is_none_or(|worst| evidence.score > worst.0) {
+    let mut found = peers::slow(&of_rails, &level, (Least::OF_TIMES.way, tick), 1.0 - confidence);
+    found.sort_by(|a, b| a.log.total_cmp(&b.log));
+    let mut of_leaf: Vec<Option<OfRanks>> = (0..rails.leaves).map(|_| None).collect();
+    for slow in found {
+        let (first, last) = slow.range;
+        let effect = |rank: usize| {
+            let at = |[send, receive]: &[Vec<f64>; 2]| slow.direction.of(send[rank], receive[rank]);
+            median(&mut of_ranks[first..=last].iter().map(at).collect::<Vec<_>>())
+        };
+        let own = slow.number / rails.places;
+        let members: Vec<usize> = rails.members(own, slow.number % rails.places).collect();
+        // Those whose messages meet no others are slow by less than most.
+        let cells = Agreement {
+            slow: members.iter().filter(|rank| effect(**rank) > Least::OF_TIMES.way / 2.0).count(),
+            of: members.len(),
+        };
+        if cells.slow as f64 <= ALL * cells.of as f64 {
+            continue;
+        }
+        match &mut of_leaf[own] {
+            // The one that is the least likely by chance is named.
+            Some(rail) => rail.ranks.extend(members),
+            unnamed => {
                 let mut names: Vec<String> = members.iter().map(|rank| hosts.name_of(*rank).to_owned()).collect();
                 names.sort_unstable();
-                let finding = ranks::finding(run, (&effects, &level), number, evidence);
-                worst = Some((evidence.score, Finding { kind: Kind::Rail, hosts: names, cells, ..finding }));
+                let finding = ranks::shown(run, &level, &slow).finding(Kind::Rail, names, cells);
+                *unnamed = Some(OfRanks { finding, ranks: members });
             }
         }
-        diagnosis.findings.extend(worst.map(|worst| worst.1));
     }
-    diagnosis.findings.retain(|finding| !finding.rank.is_some_and(|rank| is_slow[rank]));
-    Ok(is_slow)
+    Ok(of_leaf.into_iter().flatten().collect())
 }
 
 /// By how much every rank is slower than the fastest one on its host, toward the same partner in another leaf and with
@@ -97,14 +87,6 @@ fn over_fastest(hosts: &Hosts, leaf: &[usize], time: impl Fn(usize, usize) -> f6
         quantile(&mut over.collect::<Vec<_>>(), USUAL)
     };
     (0..hosts.ranks()).into_par_iter().map(of_rank).collect()
-}
-
-/// What ranks send, or what they receive, slower than is usual for ranks of their place.
-struct Side {
-    /// `[rank]`.
-    of_ranks: Vec<f64>,
-    /// The median of the ranks of every rail, and its standard error, `[rail]`.
-    of_rails: Vec<(f64, f64)>,
 }
 
 /// Leaves and places on a host; rails are numbered by leaf, then by place.
@@ -127,9 +109,11 @@ impl<'a> Rails<'a> {
         own.filter_map(move |host| self.hosts.ranks_of(host).get(place).copied())
     }
 
+    /// What ranks take more than is usual for ranks of their place, `[rank]`, and what the ranks of every rail do, `[rail]`.
     /// `over`: by how much ranks are slower than the fastest on their hosts, `[rank]`.
-    fn side(&self, mut over: Vec<f64>) -> Side {
-        let mut of_rails = vec![(0.0, f64::INFINITY); self.leaves * self.places];
+    fn side(&self, mut over: Vec<f64>) -> (Vec<f64>, Vec<More>) {
+        let nothing = More { level: f64::NAN, fastest: f64::NAN, noise: f64::NAN, pairs: f64::NAN };
+        let mut of_rails = vec![nothing; self.leaves * self.places];
         for place in 0..self.places {
             let known = |over: &[f64], leaf: usize| -> Vec<f64> {
                 self.members(leaf, place).map(|rank| over[rank]).filter(|value| !value.is_nan()).collect()
@@ -144,24 +128,12 @@ impl<'a> Rails<'a> {
             for (leaf, middle) in middles.iter().enumerate() {
                 let count = known(&over, leaf).len();
                 if count > 1 {
-                    // A median errs by 1.25 standard deviations over the root of the number.
-                    of_rails[leaf * self.places + place] = (middle - usual, 1.2533 * noise / (count as f64).sqrt());
+                    let level = middle - usual;
+                    of_rails[leaf * self.places + place] = More { level, fastest: level, noise, pairs: count as f64 };
                 }
                 self.members(leaf, place).for_each(|rank| over[rank] += middle - usual);
             }
         }
-        Side { of_ranks: over, of_rails }
-    }
-}
-
-/// Both ways, and what is sent slower than it is received, of every rail.
-fn both([send, receive]: &[Side; 2]) -> Effects {
-    let both = || send.of_rails.iter().zip(&receive.of_rails);
-    let error: Vec<f64> = both().map(|(send, receive)| send.1.hypot(receive.1) / 2.0).collect();
-    Effects {
-        common: both().map(|(send, receive)| (send.0 + receive.0) / 2.0).collect(),
-        side: both().map(|(send, receive)| (send.0 - receive.0) / 2.0).collect(),
-        common_error: error.clone(),
-        side_error: error,
+        (over, of_rails)
     }
 }

@@ -1,118 +1,67 @@
 //! Ranks that are slower than the others on their host.
 //!
-//! In: the median of every cell. Out: effects of ranks, in the form of hosts' effects. A rank is compared with the
-//! ranks next to it, toward the same partner: whatever the network does, it does to all of them.
+//! In: the median of every cell. Out: findings. A rank is compared with the ranks next to it, toward the same partner:
+//! whatever the network does, it does to all of them. What is beyond chance is [`peers`]'s.
 
 use rayon::prelude::*;
 
 use super::{
-    Agreement, Diagnosis, Kind,
-    evidence::{self, Effects, Evidence},
-    findings::{self, AtLength, Finding},
-    places::Least,
+    Kind,
+    findings::{Finding, Shown},
+    places::{
+        Least, USUAL,
+        peers::{self, More, Slow},
+    },
 };
 use crate::{
     analysis::ticks::Unticked,
     record::{BoxError, Run, Statistic},
-    stats::{median, median_of, scatter_about_zero},
+    stats::{median, median_of, quantile, scatter_about_zero},
     units::{Hosts, Rank},
 };
 
 /// Least standard deviation of noise that is believed, as a share of a time.
 pub(super) const LEAST_NOISE: f64 = 0.004;
 
-/// Adds slow ranks to the findings; returns which ranks are slow, `[rank]`: what their hosts show is judged without
-/// them.
-pub(super) fn judge(run: &dyn Run, confidence: f64, diagnosis: &mut Diagnosis) -> Result<Vec<bool>, BoxError> {
-    let mut is_slow = vec![false; run.ranks()];
-    let threshold = evidence::threshold(confidence, run.ranks(), run.lengths().len());
-    let Some((effects, level)) = effects(run, threshold)? else { return Ok(is_slow) };
-    for (rank, evidence) in evidence::weigh(&effects).iter().enumerate() {
-        if evidence.effect <= Least::OF_TIMES.host || evidence.score <= threshold {
-            continue;
-        }
-        is_slow[rank] = true;
-        let (first, last) = evidence.range;
-        diagnosis.findings.push(Finding {
-            hosts: vec![run.header().hosts.name_of(rank).to_owned()],
-            rank: Some(rank),
-            cells: agreement(&effects[first..=last], rank, evidence.effect),
-            ..finding(run, (&effects, &level), rank, evidence)
-        });
-    }
-    Ok(is_slow)
+/// What is said of some ranks.
+pub(super) struct OfRanks {
+    pub finding: Finding,
+    pub ranks: Vec<Rank>,
 }
 
-/// What evidence about one of several ranks, or places of ranks, comes to; of no host as yet. `effects` and `level`:
-/// `[length]`.
-pub(super) fn finding(
-    run: &dyn Run,
-    (effects, level): (&[Effects], &[f64]),
-    number: usize,
-    evidence: &Evidence,
-) -> Finding {
-    let (first, last) = evidence.range;
-    let at = |(index, of): (usize, &Effects)| {
-        let ratio = evidence.direction.effect(of.common[number], of.side[number]).exp();
-        AtLength {
-            length: run.lengths()[index],
-            ratio,
-            usual_seconds: level[index],
-            extra_seconds: (ratio - 1.0) * level[index],
-            is_meant: (first..=last).contains(&index),
-        }
-    };
-    let curve: Vec<AtLength> = effects.iter().enumerate().map(at).collect();
-    let meant = &curve[first..=last];
-    Finding {
-        kind: Kind::Rank,
-        hosts: Vec::new(),
-        rank: None,
-        direction: evidence.direction,
-        symptom: findings::symptom_of(&curve, (first, last)),
-        modes: vec![run.header().mode],
-        lengths: (run.lengths()[first], run.lengths()[last]),
-        ratio: evidence.effect.exp(),
-        extra_seconds: meant.iter().map(|at| at.extra_seconds).fold(f64::NAN, f64::max),
-        confidence: 1.0 - evidence::p_value(evidence.score, effects[0].common.len(), effects.len()),
-        cells: Agreement { slow: 0, of: 0 },
-        share: None,
-        share_of_time: None,
-        elsewhere: None,
-        waited: None,
-        retest: None,
-        curve,
-    }
-}
-
-/// Lengths and sides at which the rank is slow by at least half of the finding's size.
-fn agreement(effects: &[Effects], rank: Rank, effect: f64) -> Agreement {
-    let is_slow = |of: &&Effects| of.common[rank] + of.side[rank].abs() > effect / 2.0;
-    Agreement { slow: effects.iter().filter(is_slow).count(), of: effects.len() }
-}
-
-/// Effects of ranks and the median time, `[length]`; `None` where no host has more than one.
-type Effect = (Vec<Effects>, Vec<f64>);
-
-fn effects(run: &dyn Run, threshold: f64) -> Result<Option<Effect>, BoxError> {
+/// The ranks that are slow.
+pub(super) fn judge(run: &dyn Run, confidence: f64) -> Result<Vec<OfRanks>, BoxError> {
     let hosts = &run.header().hosts;
     if hosts.ranks() == hosts.count() || hosts.count() < 2 {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let mut effects = Vec::new();
-    let level = read(run, |time| {
-        let send = contrasts(hosts, threshold, time);
-        let receive = contrasts(hosts, threshold, |rank, partner| time(partner, rank));
-        effects.push(combine(&send, &receive));
+    let mut more = Vec::new();
+    let (level, tick) = read(run, |time| {
+        let receive = over_middle(hosts, |rank, partner| time(partner, rank));
+        more.push(both(over_middle(hosts, time), receive));
     })?;
-    Ok(Some((effects, level)))
+    let finding = |slow: Slow| {
+        let host = vec![hosts.name_of(slow.number).to_owned()];
+        let finding = shown(run, &level, &slow).finding(Kind::Rank, host, slow.lengths());
+        OfRanks { finding: Finding { rank: Some(slow.number), ..finding }, ranks: vec![slow.number] }
+    };
+    let slow = peers::slow(&more, &level, (Least::OF_TIMES.host, tick), 1.0 - confidence);
+    Ok(slow.into_iter().map(finding).collect())
 }
 
-/// Gives `take` the median times of a source and a destination, length by length; returns their median, `[length]`.
+/// What is seen of one of several ranks, or places of ranks. `level`: seconds, `[length]`.
+pub(super) fn shown<'a>(run: &'a dyn Run, level: &'a [f64], slow: &'a Slow) -> Shown<'a> {
+    let Slow { direction, effect, log, range, effects, .. } = slow;
+    let (mode, lengths) = (run.header().mode, run.lengths());
+    Shown { mode, lengths, level, effects, effect: *effect, range: *range, direction: *direction, log: *log }
+}
+
+/// Gives `take` the median times of a source and a destination, length by length; returns their median, `[length]`, and by
+/// how much equal pairs may be apart because clocks tick, both in seconds.
 pub(super) fn read(
     run: &dyn Run,
     mut take: impl FnMut(&(dyn Fn(Rank, Rank) -> f64 + Sync)),
-) -> Result<Vec<f64>, BoxError> {
+) -> Result<(Vec<f64>, f64), BoxError> {
     let run = &Unticked::of(run)?;
     let ranks = run.ranks();
     let mut values = vec![f64::NAN; ranks * ranks];
@@ -122,24 +71,19 @@ pub(super) fn read(
         take(&|source, destination| values[source * ranks + destination]);
         level.push(median(&mut values.iter().copied().filter(|time| *time > 0.0).collect::<Vec<_>>()));
     }
-    Ok(level)
+    Ok((level, run.apart()))
 }
 
-/// Differences of a rank from the middle of its host, over partners.
-struct Contrast {
-    effect: f64,
-    /// Standard error of the effect by its own differences, however these are distributed: where they are apart by
-    /// whole steps, as times are where messages meet on their way or clocks tick, the median of the deviations says
-    /// little.
-    own_error: f64,
-    noise: f64,
-    cells: usize,
+/// What is sent and what is received, of each.
+pub(super) fn both(send: Vec<More>, receive: Vec<More>) -> Vec<[More; 2]> {
+    send.into_iter().zip(receive).map(|(send, receive)| [send, receive]).collect()
 }
 
-/// `threshold`: standard errors by which an effect is beyond chance.
-fn contrasts(hosts: &Hosts, threshold: f64, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Contrast> {
+/// By how much every rank takes more than the middle one of its host toward the same partner, over partners, `[rank]`.
+/// `time`: of a rank, with a partner.
+fn over_middle(hosts: &Hosts, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<More> {
     let ranks = hosts.ranks();
-    let of_host = |host: usize| -> Vec<(usize, Contrast)> {
+    let of_host = |host: usize| -> Vec<(Rank, Vec<f64>)> {
         let own = hosts.ranks_of(host);
         // The middle of two is half way to the slow one.
         let scale = if own.len() == 2 { 2.0 } else { 1.0 };
@@ -158,49 +102,15 @@ fn contrasts(hosts: &Hosts, threshold: f64, time: impl Fn(usize, usize) -> f64 +
                 differences.push(scale * (logarithm(*rank) - middle));
             }
         }
-        let contrast = |mut differences: Vec<f64>| {
-            let effect = median(&mut differences);
-            let cells = differences.len();
-            let own_error = (effect.abs() - bound(&mut differences, threshold)).max(0.0) / threshold;
-            differences.iter_mut().for_each(|value| *value -= effect);
-            Contrast { effect, own_error, noise: scatter_about_zero(&mut differences), cells }
-        };
-        own.iter().copied().zip(differences.into_iter().map(contrast)).collect()
+        own.iter().copied().zip(differences).collect()
     };
-    let mut all: Vec<(usize, Contrast)> = (0..hosts.count()).into_par_iter().flat_map_iter(of_host).collect();
-    all.sort_unstable_by_key(|(rank, _)| *rank);
-    all.into_iter().map(|(_, contrast)| contrast).collect()
-}
-
-/// How far the median of these values is from zero at least, so many standard errors of the sign test away from the
-/// values' own median: below zero where it may be on the other side.
-fn bound(values: &mut [f64], errors: f64) -> f64 {
-    let count = values.len();
-    let Some(last) = count.checked_sub(1) else { return f64::NAN };
-    values.sort_unstable_by(f64::total_cmp);
-    let off = errors * (count as f64).sqrt() / 2.0;
-    let at = |place: f64| values[place.clamp(0.0, last as f64) as usize];
-    let middle = last as f64 / 2.0;
-    if at(middle) < 0.0 { -at((middle + off).ceil()) } else { at((middle - off).floor()) }
-}
-
-fn combine(send: &[Contrast], receive: &[Contrast]) -> Effects {
-    let noise = |contrasts: &[Contrast]| {
-        let usable = contrasts.iter().filter(|contrast| contrast.cells > 2).map(|contrast| contrast.noise);
-        median(&mut usable.collect::<Vec<_>>()).max(LEAST_NOISE)
+    let mut of_ranks: Vec<(Rank, Vec<f64>)> = (0..hosts.count()).into_par_iter().flat_map_iter(of_host).collect();
+    of_ranks.sort_unstable_by_key(|(rank, _)| *rank);
+    let of_rank = |(_, mut differences): (Rank, Vec<f64>)| {
+        let (level, fastest) = (median(&mut differences), quantile(&mut differences, USUAL));
+        differences.iter_mut().for_each(|value| *value -= level);
+        let noise = scatter_about_zero(&mut differences).max(LEAST_NOISE);
+        More { level, fastest, noise, pairs: differences.len() as f64 }
     };
-    let (send_noise, receive_noise) = (noise(send), noise(receive));
-    let error = |contrast: &Contrast, noise: f64| match contrast.cells {
-        0..=2 => f64::INFINITY,
-        cells => (1.2533 * noise / (cells as f64).sqrt()).max(contrast.own_error),
-    };
-    let number = |value: f64| if value.is_nan() { 0.0 } else { value };
-    let pairs = || send.iter().zip(receive);
-    let errors: Vec<f64> = pairs().map(|(s, r)| error(s, send_noise).hypot(error(r, receive_noise)) / 2.0).collect();
-    Effects {
-        common: pairs().map(|(s, r)| (number(s.effect) + number(r.effect)) / 2.0).collect(),
-        side: pairs().map(|(s, r)| (number(s.effect) - number(r.effect)) / 2.0).collect(),
-        common_error: errors.clone(),
-        side_error: errors,
-    }
+    of_ranks.into_par_iter().map(of_rank).collect()
 }

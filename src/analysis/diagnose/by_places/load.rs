@@ -25,7 +25,7 @@ pub(super) fn without_refuted(
     verdict: Verdict,
     asked: Asked,
 ) -> Result<(Verdict, Vec<Finding>), BoxError> {
-    let found = tested(run, is_left_out, (folded, &verdict), (&verdict.suspects, Vec::new()))?;
+    let found = tested(run, is_left_out, (folded, &verdict), (&verdict.suspects, &[]))?;
     let is_refuted = |finding: &Finding| {
         finding.retest == Some(RetestVerdict::Contention) && (is_shared(finding.kind) || finding.kind == Kind::Node)
     };
@@ -55,7 +55,7 @@ pub(super) fn under_load(
     loaded: &[Suspect],
     met: &mut Vec<Finding>,
 ) -> Result<(), BoxError> {
-    let loaded = tested(run, is_left_out, (times, verdict), (loaded, Vec::new()))?;
+    let loaded = tested(run, is_left_out, (times, verdict), (loaded, &[]))?;
     let crosses = |link: &Finding, way: &Finding| {
         link.kind == Kind::Link && link.hosts.iter().filter(|host| way.hosts.contains(host)).count() == 1
     };

@@ -11,6 +11,7 @@ use crate::{
         Direction, Kind, Symptom,
         folded::Folded,
         places::{self, Least, Suspect, Verdict},
+        ranks::OfRanks,
     },
     plan::Schedule,
     record::{BoxError, Run},
@@ -22,12 +23,12 @@ pub(super) fn tested(
     run: &dyn Run,
     is_left_out: &[bool],
     (folded, verdict): (&Folded, &Verdict),
-    (suspects, of_ranks): (&[Suspect], Vec<Finding>),
+    (suspects, of_ranks): (&[Suspect], &[OfRanks]),
 ) -> Result<Vec<Finding>, BoxError> {
     let mode = run.header().mode;
     let of_places = suspects.iter().map(|suspect| finding(mode, folded, suspect));
-    let mut found: Vec<Finding> = of_places.chain(of_ranks).collect();
-    let pairs = again(run, is_left_out, (folded, verdict), (suspects, &found))?;
+    let mut found: Vec<Finding> = of_places.chain(of_ranks.iter().map(|own| own.finding.clone())).collect();
+    let pairs = again(run, is_left_out, (folded, verdict), (suspects, of_ranks, &found))?;
     let is_isolated = run.header().schedule() == Schedule::Isolated;
     if !is_isolated {
         let hosts = suspects.iter().enumerate().filter(|(_, suspect)| suspect.place.kind == Kind::Node);
@@ -56,7 +57,7 @@ pub(super) fn tested(
 
 /// Whether messages of several hosts meet there.
 pub(super) fn is_shared(kind: Kind) -> bool {
-    matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable)
+    matches!(kind, Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable | Kind::Rail)
 }
 
 /// The pairs that were measured again and cross any place. `found`: of suspects in their order, then of ranks.
@@ -64,7 +65,7 @@ fn again(
     run: &dyn Run,
     is_left_out: &[bool],
     (folded, places): (&Folded, &Verdict),
-    (suspects, found): (&[Suspect], &[Finding]),
+    (suspects, of_ranks, found): (&[Suspect], &[OfRanks], &[Finding]),
 ) -> Result<Vec<Again>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
@@ -88,15 +89,17 @@ fn again(
                 // Of the ways between two sets, some are longer than others, as short messages show; routes are found in long ones.
                 let is_far =
                     matches!(finding.kind, Kind::Gate | Kind::Routes) && level < places::LONG * folded.level[0];
-                let is_crossing = match finding.rank {
-                    None => {
-                        !is_out && crossing[number][hosts.host_of(source) * hosts.count() + hosts.host_of(destination)]
-                    }
-                    Some(rank) => {
-                        let is_sent = rank == source && !is_left_out[destination];
-                        let is_received = rank == destination && !is_left_out[source];
-                        finding.direction != Direction::Receive && is_sent
-                            || finding.direction != Direction::Send && is_received
+                let (from, to) = (hosts.host_of(source), hosts.host_of(destination));
+                let is_crossing = match number.checked_sub(suspects.len()).map(|number| &of_ranks[number].ranks) {
+                    None => !is_out && crossing[number][from * hosts.count() + to],
+                    Some(ranks) => {
+                        let is_sent = ranks.contains(&source) && !is_left_out[destination];
+                        let is_received = ranks.contains(&destination) && !is_left_out[source];
+                        let is_way = finding.direction != Direction::Receive && is_sent
+                            || finding.direction != Direction::Send && is_received;
+                        // A rail is slow toward other leaves.
+                        let is_named = |host: usize| finding.hosts.iter().any(|name| *name == hosts.names()[host]);
+                        is_way && !(is_named(from) && is_named(to))
                     }
                 };
                 finding.curve[length].is_meant && is_crossing && !is_far

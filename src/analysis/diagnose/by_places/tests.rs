@@ -358,9 +358,26 @@ fn a_slow_rail_is_named_among_others_and_no_rail_that_is_only_shared_with_most_p
         let of_cable = if is_bad(from) { 1.5 } else { 1.0 };
         if is_far(from, to) { of_cable * shared(from, to) } else { 1.0 }
     };
-    let diagnosis = judged(&measured_by_ranks((24, 2, Schedule::Disjoint), |_, _, _| 0.0, slower));
-    let hosts: Vec<String> = (16..24).map(|host| format!("n{host}")).collect();
-    assert_eq!(found(&diagnosis), [format!("rail {} send bandwidth", hosts.join(","))]);
+    let rail = format!("rail {} send bandwidth", (16..24).map(|host| format!("n{host}")).collect::<Vec<_>>().join(","));
+    let judge = |alone: f64| {
+        let mut run = measured_by_ranks((24, 2, Schedule::Disjoint), |_, _, _| 0.0, slower);
+        let times = run.matrix(Statistic::Median, LENGTHS.len() - 1).unwrap();
+        let again = |(source, destination): (usize, usize)| {
+            let first = times[(source, destination)];
+            let usual = first / slower(source, destination);
+            let alone = usual * if is_bad(source) { alone } else { 1.0 };
+            Retest { source, destination, first, second: first, alone }
+        };
+        let pairs = [(32, 3), (36, 20), (44, 7), (46, 25), (33, 4), (2, 21), (16, 40), (19, 6)];
+        run.write_retests(LENGTHS.len() - 1, &pairs.map(again)).unwrap();
+        judged(&run)
+    };
+    assert_eq!(found(&judge(1.5)), [rail]);
+    // What takes longer only while others are on the way is no fault.
+    let load = judge(1.0);
+    assert_eq!(found(&load), Vec::<String>::new());
+    let is_rail = |remark: &Remark| matches!(remark, Remark::Load(finding) if finding.kind == Kind::Rail);
+    assert!(load.remarks.iter().any(is_rail), "{:?}", load.remarks);
 }
 
 #[test]

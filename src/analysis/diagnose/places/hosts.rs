@@ -85,10 +85,8 @@ impl<'a> Parts<'a> {
     }
 
     fn spreads(&self, value: impl Fn(usize) -> f64) -> Vec<Spread> {
-        let Some(own) = Spread::of(self.hosts.iter().map(|host| value(*host))) else { return Vec::new() };
-        let (expected, freedom) = self.view.expected(self.of_cells, self.view.alike(self.budget.least));
-        let pooled = own.pooled(expected, freedom);
-        [own.at_least(self.of_cells)].into_iter().chain(pooled).collect()
+        let alike = self.view.alike(self.budget.least);
+        Spread::of_places(self.hosts.iter().map(|host| value(*host)), self.of_cells, alike, self.view.fit.freedom)
     }
 
     /// By how much the slowest of healthy hosts may differ.

@@ -8,7 +8,11 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{hosts::slow_way, place::slow_lengths, spread::Spread, view::NORMAL};
+use super::{
+    hosts::slow_way,
+    place::slow_lengths,
+    spread::{NORMAL, Spread},
+};
 use crate::{
     analysis::diagnose::{Agreement, Direction, folded::Folded},
     stats::median_of,

@@ -10,7 +10,7 @@ use super::{
     distance::Distances,
     fit::{USUAL, centre},
     hosts::{more_than_elsewhere, way},
-    spread::{Spread, tail},
+    spread::{Spread, expected, tail},
 };
 use crate::{
     analysis::diagnose::{Direction, Kind},
@@ -136,25 +136,28 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
         fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()
     };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
-    let (expected, freedom) = view.expected(usual, view.alike_ways(budget.least));
+    let (expected, freedom) = expected(usual, view.alike_ways(budget.least), fit.freedom);
     let peers_of = |ways: &[Option<Way>]| {
         let common = || ways.iter().flatten().map(|way| way.common);
         [Spread::of(common()), Spread::among(common(), expected, freedom)]
     };
     let of_all = peers_of(&ways);
     // The slowest is in what each of the others takes, of each another part: of few, that is how far they seem apart. It is
-    // compared with what they take without it.
+    // compared with what they take without it too.
     let levels = |set: &usize| ways[*set].as_ref().map_or(f64::NEG_INFINITY, |way| way.levels[0].max(way.levels[1]));
     let slowest = (0..sets.len()).max_by(|a, b| levels(a).total_cmp(&levels(b)));
     let without = |set: usize| if Some(set) == slowest { measured(set, None) } else { measured(set, slowest) };
     let of_others = peers_of(&(0..sets.len()).map(without).collect::<Vec<_>>());
     let suspect = |(number, own): (usize, &Option<Way>)| {
         let (set, own) = (&sets[number], own.as_ref()?);
-        let peers = if Some(number) == slowest { &of_others } else { &of_all };
+        let peers: Vec<&Spread> = match Some(number) == slowest {
+            true => of_all.iter().chain(&of_others).flatten().collect(),
+            false => of_all.iter().flatten().collect(),
+        };
         let error_of_cells = error_of_cells(own);
         let deviation = of_hosts.deviation / (set.members.len() as f64).sqrt();
         let of_side = Spread { centre: 0.0, deviation, ..of_hosts }.at_least(error_of_cells);
-        let judged = peers.iter().flatten().map(|peers| {
+        let judged = peers.iter().map(|peers| {
             let of_common = peers.at_least(error_of_cells);
             way(own.common - of_common.centre, own.side, &of_common, &of_side)
         });
@@ -355,25 +358,27 @@ mod tests {
     }
 
     #[test]
-    fn of_four_leaves_of_very_different_sizes_the_slow_one_is_named_in_short_messages() {
+    fn of_few_leaves_of_very_different_sizes_the_slow_one_is_named_in_short_messages() {
         // How much of what a leaf takes goes to the slow one follows from its size.
-        let leaf: Vec<usize> = [24, 12, 6, 6].iter().enumerate().flat_map(|(leaf, size)| vec![leaf; *size]).collect();
-        let distances = Distances::of_leaves(leaf.clone());
-        let named = |more: f64| {
-            let is_named = |seed: &u64| {
-                let mut rng = generator(*seed);
-                let slow = |i: usize, j: usize| if (leaf[i] == 1) != (leaf[j] == 1) { more } else { 0.0 };
-                let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.6 };
-                let values = square(48, |i, j| 0.04 * normal(&mut rng) + far(i, j) + slow(i, j));
-                let view = View { is_short: true, ..View::of_square(values, &distances, 0.03) };
-                let found = whole(&view, &distances, &sets(&distances)[1], BUDGET);
-                assert!(found.iter().all(|found| found.place.hosts == distances.members(1)));
-                !found.is_empty()
+        for (sizes, far, noise) in [(&[24, 12, 6, 6][..], 0.6, 0.04), (&[6, 3, 3], 0.2, 0.02)] {
+            let leaf: Vec<usize> = sizes.iter().enumerate().flat_map(|(leaf, size)| vec![leaf; *size]).collect();
+            let distances = Distances::of_leaves(leaf.clone());
+            let named = |more: f64| {
+                let is_named = |seed: &u64| {
+                    let mut rng = generator(*seed);
+                    let slow = |i: usize, j: usize| if (leaf[i] == 1) != (leaf[j] == 1) { more } else { 0.0 };
+                    let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { far };
+                    let values = square(leaf.len(), |i, j| noise * normal(&mut rng) + far(i, j) + slow(i, j));
+                    let view = View { is_short: true, ..View::of_square(values, &distances, noise) };
+                    let found = whole(&view, &distances, &sets(&distances)[1], BUDGET);
+                    assert!(found.iter().all(|found| found.place.hosts == distances.members(1)));
+                    !found.is_empty()
+                };
+                (0..20).filter(is_named).count()
             };
-            (0..20).filter(is_named).count()
-        };
-        let counts = (named(0.22), named(0.0));
-        assert!(counts.0 >= 18 && counts.1 == 0, "{counts:?}");
+            let counts = (named(0.22), named(0.0));
+            assert!(counts.0 >= 18 && counts.1 == 0, "{sizes:?}: {counts:?}");
+        }
     }
 
     #[test]

@@ -53,6 +53,7 @@ mod leaves;
 mod links;
 mod load;
 mod mixture;
+pub mod peers;
 mod place;
 mod rounds;
 mod routes;
@@ -67,15 +68,16 @@ use rayon::prelude::*;
 
 pub use bursts::{Burst, busy, find as bursts};
 pub use distance::Distances;
-pub use fit::USUAL;
+pub use fit::{EFFICIENCY, USUAL};
 pub use jitter::{Scatterer, find as jitter};
 pub use leaves::{ALL, Set, sets};
 pub use load::find as loaded;
 pub use place::{Place, Suspect};
 pub use rounds::lengths;
+pub use spread::tail;
 pub use verdict::Verdict;
 pub use view::LONG;
-use view::{View, bands, independent, medians};
+use view::{View, bands, independent_views, medians, together};
 
 use super::{Direction, Kind, folded::Folded};
 use crate::{
@@ -106,6 +108,11 @@ impl Least {
     /// healthy pairs differ.
     pub const OF_TIMES: Self = Self { alike: 0.03, alike_long: 0.01, host: 0.02, way: 0.05, link: 0.1 };
 
+    /// Standard deviation by which healthy hosts are expected to differ in messages of which latency is such a share.
+    fn alike_at(self, latency: f64) -> f64 {
+        (self.alike * latency).max(self.alike_long)
+    }
+
     fn of(self, kind: Kind) -> f64 {
         match kind {
             Kind::Node | Kind::Rank | Kind::Fabric => self.host,
@@ -128,7 +135,7 @@ pub const LEAST_MEASURED: f64 = 0.5;
 /// How much somebody looks at, and what may come of chance.
 #[derive(Clone, Copy)]
 struct Budget {
-    /// As how many of them the views count that are looked at ([`view::independent`]).
+    /// As how many of them the views count that are looked at ([`view::independent_views`]).
     views: f64,
     /// Logarithm of the probability of any finding of a kind on a healthy machine.
     error: f64,
@@ -204,17 +211,11 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[
     let Some(shortest) = bands.first().map(|band| folded.level[band[0]]) else {
         return Verdict::of(folded, Vec::new(), distances, asked.least);
     };
-    // Every band alone, and from every band on to the longest length: bandwidth that is short of is short of from there
-    // on.
-    let mut chosen: Vec<Vec<Vec<usize>>> = bands.iter().map(|band| vec![band.clone()]).collect();
-    chosen.extend((0..bands.len().saturating_sub(1)).map(|first| bands[first..].to_vec()));
-    // A host whose eager limit is another one may be slow at a single length, which is lost among those of its band.
-    chosen.extend(bands.iter().filter(|band| band.len() > 2).flatten().map(|length| vec![vec![*length]]));
     let mut views: Vec<View> =
-        chosen.into_par_iter().map(|lengths| View::of(folded, lengths, shortest, &distances)).collect();
+        together(&bands).into_par_iter().map(|lengths| View::of(folded, lengths, shortest, &distances)).collect();
     let mut suspects = Vec::new();
     let error = error(&distances, asked);
-    let budget = Budget { views: independent(&views), error, least: asked.least };
+    let budget = Budget { views: independent_views(&views), error, least: asked.least };
     for _ in 0..PASSES {
         let before = suspects.len();
         search((&mut views, bands.len()), (&distances, known), asked, budget, &mut suspects);

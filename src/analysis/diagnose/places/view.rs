@@ -22,10 +22,6 @@ pub const LONG: f64 = 15.0;
 /// Pairs of which views are compared: a correlation errs by less than a sixtieth.
 const ENOUGH: usize = 1 << 12;
 
-/// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here: the value z that is
-/// exceeded in one of a million cases is 0.6 % farther out, by `(z^3 + z) / 4 n` (Fisher 1925).
-pub const NORMAL: f64 = 1000.0;
-
 /// Lengths that are looked at together.
 pub(super) struct View {
     /// By number, ascending.
@@ -95,19 +91,12 @@ impl View {
 
     /// Standard deviation by which healthy hosts are expected to differ: in latency by so many seconds whatever the length.
     pub fn alike(&self, least: Least) -> f64 {
-        (least.alike * self.latency).max(least.alike_long)
+        least.alike_at(self.latency)
     }
 
     /// The same of ways, on which hosts have no part: two deviations of latency are less than a level of a tree.
     pub fn alike_ways(&self, least: Least) -> f64 {
-        (least.alike.min(LEAST_STEP / 2.0) * self.latency).max(least.alike_long)
-    }
-
-    /// How far healthy places are expected to be apart that differ by so much and of which each is known so well, and
-    /// the degrees of freedom of that: of the sum of two variances of which one is known (Welch and Satterthwaite).
-    pub fn expected(&self, error: f64, alike: f64) -> (f64, f64) {
-        let expected = error.hypot(alike);
-        (expected, (self.fit.freedom * (expected / error).powi(4)).min(NORMAL))
+        Least { alike: least.alike.min(LEAST_STEP / 2.0), ..least }.alike_at(self.latency)
     }
 
     /// Leaves out what crosses the places that are slow here. `places`: the pairs that cross each, in a row of all
@@ -148,27 +137,31 @@ impl View {
     }
 }
 
-/// As how many views these count where every one is tested: those that show the same pairs slow say the same. The number
-/// is that of Li and Ji (2005), from the eigenvalues of the correlations between views.
-pub(super) fn independent(views: &[View]) -> f64 {
+/// As how many views these count where every one is tested ([`independent`]): what pairs take beyond their class.
+pub(super) fn independent_views(views: &[View]) -> f64 {
     let Some(hosts) = views.first().map(|view| view.values.side()) else { return 1.0 };
     let step = (hosts * hosts / ENOUGH).clamp(1, (hosts / 2).max(1));
     let pairs = || (1..hosts).step_by(step).flat_map(|shift| (0..hosts).map(move |i| (i, (i + shift) % hosts)));
-    // Single pairs that are far out are the faults that are looked for.
-    let scaled = |view: &View| -> Vec<f64> {
-        let beyond: Vec<f64> = pairs().map(|(i, j)| view.fit.beyond_class(i, j)).collect();
-        let scatter =
-            scatter_about_zero(&mut beyond.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<_>>());
-        beyond.iter().map(|value| (value / scatter.max(f64::MIN_POSITIVE)).clamp(-HUBER, HUBER)).collect()
-    };
-    let columns: Vec<Vec<f64>> = views.par_iter().map(scaled).collect();
-    let correlations = DMatrix::from_fn(views.len(), views.len(), |a, b| correlation(&columns[a], &columns[b]));
+    independent(views.iter().map(|view| pairs().map(|(i, j)| view.fit.beyond_class(i, j)).collect()).collect())
+}
+
+/// As how many tests these count, of each of which the same numbers are known: those that show the same ones large say
+/// the same. It is the number of Li and Ji (2005), from the eigenvalues of the correlations between tests.
+pub(super) fn independent(mut columns: Vec<Vec<f64>>) -> f64 {
+    // Single numbers that are far out are the faults that are looked for.
+    columns.par_iter_mut().for_each(|column| {
+        let known = column.iter().copied().filter(|value| !value.is_nan());
+        let scatter = scatter_about_zero(&mut known.collect::<Vec<_>>()).max(f64::MIN_POSITIVE);
+        column.iter_mut().for_each(|value| *value = (*value / scatter).clamp(-HUBER, HUBER));
+    });
+    let count = columns.len();
+    let correlations = DMatrix::from_fn(count, count, |a, b| correlation(&columns[a], &columns[b]));
     let eigenvalues = correlations.symmetric_eigenvalues();
     let counts = eigenvalues.iter().map(|value| match value {
         1.0.. => 1.0 + value.fract(),
         _ => value.max(0.0),
     });
-    counts.sum::<f64>().clamp(1.0, views.len() as f64)
+    counts.sum::<f64>().clamp(1.0, count.max(1) as f64)
 }
 
 /// Of those that are known in both; 0 where nothing is.
@@ -229,6 +222,17 @@ pub(super) fn bands(level: &[f64]) -> Vec<Vec<usize>> {
     bands
 }
 
+/// The lengths that are looked at together, each as bands.
+pub(super) fn together(bands: &[Vec<usize>]) -> Vec<Vec<Vec<usize>>> {
+    // Every band alone, and from every band on to the longest length: bandwidth that is short of is short of from there
+    // on.
+    let mut chosen: Vec<Vec<Vec<usize>>> = bands.iter().map(|band| vec![band.clone()]).collect();
+    chosen.extend((0..bands.len().saturating_sub(1)).map(|first| bands[first..].to_vec()));
+    // A host whose eager limit is another one may be slow at a single length, which is lost among those of its band.
+    chosen.extend(bands.iter().filter(|band| band.len() > 2).flatten().map(|length| vec![vec![*length]]));
+    chosen
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,10 +275,10 @@ mod tests {
                 let values = square(16, |i, j| common.at(i, j) + 0.01 * normal(&mut rng));
                 View::of_square(values, &distances, 0.01)
             };
-            independent(&(0..8).map(view).collect::<Vec<_>>())
+            independent_views(&(0..8).map(view).collect::<Vec<_>>())
         };
         assert!((7.0..=8.0).contains(&counted(0.0)), "{}", counted(0.0));
         assert!((1.0..2.5).contains(&counted(0.1)), "{}", counted(0.1));
-        assert_eq!(independent(&[]), 1.0);
+        assert_eq!(independent_views(&[]), 1.0);
     }
 }

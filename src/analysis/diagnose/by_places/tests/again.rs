@@ -256,6 +256,6 @@ fn the_other_way_of_a_pair_that_is_slow_both_ways_is_no_healthy_pair() {
     let mut suspects = verdict.suspects.clone();
     assert_eq!((suspects.len(), suspects[0].place.kind), (1, Kind::Link));
     suspects[0].place = places::Place::of(Kind::Link, vec![0, 9], Direction::Send);
-    let found = tested(&run, &[false; 24], (&folded, &verdict), (&suspects, Vec::new())).unwrap();
+    let found = tested(&run, &[false; 24], (&folded, &verdict), (&suspects, &[])).unwrap();
     assert_eq!(found[0].retest, Some(RetestVerdict::Confirmed));
 }
