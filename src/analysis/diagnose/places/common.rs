@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Of hosts that are slow, those that share a way put together.
-pub fn ways(found: Vec<Suspect>, views: &[View]) -> Vec<Suspect> {
+pub fn ways(found: Vec<Suspect>, views: &[View], are_leaves_known: bool) -> Vec<Suspect> {
     let mut ways: Vec<Way> = found.iter().filter_map(|suspect| Way::of(suspect, views)).collect();
     // First those of which any pair is fast.
     join(&mut ways, |a, b| a.is_one(b));
@@ -23,7 +23,7 @@ pub fn ways(found: Vec<Suspect>, views: &[View]) -> Vec<Suspect> {
     ways.iter_mut().for_each(|way| way.take_in(&hosts));
     // Where there are such, those that are as slow and have not met. What is found only once these are left out is joined
     // in the end ([`super::Verdict::joined`]), when sizes are those of other lengths too.
-    if ways.iter().any(|way| way.members.len() > 1) {
+    if !are_leaves_known && ways.iter().any(|way| way.members.len() > 1) {
         join(&mut ways, |a, b| a.members.len().max(b.members.len()) > 1 && a.may_be_one(b));
     }
     let is_of_way = |suspect: &Suspect| {
@@ -80,21 +80,24 @@ impl<'a> Way<'a> {
         (fast, beyond.len() - fast)
     }
 
+    /// Whether they are as slow, and the same way.
+    fn is_like(&self, other: &Self) -> bool {
+        let (own, of_other) = (self.effect(), other.effect());
+        self.direction == other.direction && (own - of_other).abs() < own.min(of_other) / 2.0
+    }
+
     /// Whether hosts of both are fast with each other.
     fn is_one(&self, other: &Self) -> bool {
         let effect = self.effect().min(other.effect());
         let sum = other.members.iter().map(|host| self.met(*host, effect));
         let (fast, slow) = sum.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-        self.direction == other.direction && fast > slow
+        self.is_like(other) && fast > slow
     }
 
-    /// Whether they may be one as far as is known: they are as slow, and none of their pairs is.
+    /// Whether they may be one as far as is known: none of their pairs is slow.
     fn may_be_one(&self, other: &Self) -> bool {
-        let (own, of_other) = (self.effect(), other.effect());
-        let least = own.min(of_other);
-        self.direction == other.direction
-            && (own - of_other).abs() < least / 2.0
-            && other.members.iter().all(|host| self.met(*host, least).1 == 0)
+        let effect = self.effect().min(other.effect());
+        self.is_like(other) && other.members.iter().all(|host| self.met(*host, effect).1 == 0)
     }
 
     /// Hosts that are fast with its own and slow with others, though not enough to be `found`: those that have met many of
@@ -160,7 +163,7 @@ mod tests {
         let distances = Distances::flat(HOSTS);
         let views = [View { is_long, ..View::of_square(values, &distances, 0.01) }];
         let budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
-        let found = ways(best(whole(&views[0], &distances, budget)), &views);
+        let found = ways(best(whole(&views[0], &distances, budget)), &views, false);
         let mut places: Vec<_> = found.into_iter().map(|suspect| (suspect.place.kind, suspect.place.hosts)).collect();
         places.sort_by(|a, b| a.1.cmp(&b.1));
         places

@@ -12,7 +12,7 @@ use super::{
     leaves::ALL,
     spread::Spread,
     steps, torus,
-    tree::{Pairs, apart, by_switches, leaves_of_many, near, rejoined, split},
+    tree::{Pairs, apart, leaves_of_many, near, rejoined, split},
     view::medians,
 };
 use crate::{
@@ -27,10 +27,6 @@ pub const LEAST_STEP: f64 = 0.02;
 
 /// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
 const LEAST_KIND: f64 = 0.25;
-
-/// Hosts of a switch that the search for a dragonfly begins with, of networks of up to [`ENOUGH_HOSTS`]; it puts hosts and
-/// switches right afterwards.
-const SWITCHES: [usize; 6] = [2, 3, 4, 6, 8, 16];
 
 /// Hosts of which a torus is looked for.
 const LEAST_OF_TORI: usize = 12;
@@ -190,16 +186,9 @@ impl Distances {
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
         let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
         let noise = noise_of_pairs(values);
-        // Groups of a dragonfly may seem to be leaves; it has four switches or more.
-        let starts = || {
-            let sizes = SWITCHES.into_iter().filter(|size| (4 * size..=ENOUGH_HOSTS).contains(&hosts));
-            [
-                vec![tree.leaf.clone()],
-                by_switches(values, sizes),
-                near(hosts, |i, j| (values.at(i, j) + values.at(j, i)) / 2.0),
-            ]
-            .concat()
-        };
+        // Groups of a dragonfly may seem to be leaves.
+        let apart = |i: usize, j: usize| (values.at(i, j) + values.at(j, i)) / 2.0;
+        let starts = || [vec![tree.leaf.clone()], near(hosts, apart)].concat();
         if let Some(found) = steps::explain(&pairs, starts, noise, of_tree) {
             return Self { pod: found.group, ..Self::of(found.leaf, Shape::Dragonfly(found.between)) };
         }

@@ -316,10 +316,7 @@ fn search(
     if bands > 1 {
         whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, of_hosts));
     }
-    let whole = match distances.leaves() {
-        1 => common::ways(best(whole), views),
-        _ => best(whole),
-    };
+    let whole = common::ways(best(whole), views, distances.leaves() > 1);
     take(views, (distances, budget), whole, suspects);
     loop {
         let cables = best(views[..wide].iter().flat_map(|view| cables::slow(view, distances, budget)).collect());

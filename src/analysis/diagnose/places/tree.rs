@@ -280,13 +280,6 @@ fn tree(method: Method, hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync
     linkage(&mut apart, hosts, method)
 }
 
-/// Hosts by switches of so many each, `[size][host]`, whatever is between these: those of one are as far from all others.
-pub fn by_switches(times: &Square, sizes: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
-    let hosts = times.side();
-    let tree = tree(Method::Average, hosts, |i, j| unlike(times, i, j));
-    sizes.into_iter().map(|size| cut(&tree, hosts, (hosts / size).max(1))).collect()
-}
-
 /// Hosts that are near each other, whatever else they are near to, `[start][host]`: joined by their nearest pairs up to one
 /// of the [`GAPS`] widest gaps between such pairs (single linkage). A fault makes no pair nearer, so that it joins nothing.
 pub fn near(hosts: usize, apart: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Vec<usize>> {
