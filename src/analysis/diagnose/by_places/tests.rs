@@ -95,6 +95,17 @@ fn most_hosts_of_a_leaf_are_hosts_and_its_way_is_a_group() {
 }
 
 #[test]
+fn hosts_of_a_larger_group_that_are_slow_with_all_but_each_other_share_their_way() {
+    // Somebody knows pods, and no leaves inside these.
+    let is_in = |host: usize| (9..12).contains(&host);
+    let way = |from: usize, to: usize| if is_in(from) != is_in(to) { 2.0 } else { 1.0 };
+    let run = measured((32, Schedule::Isolated), |_, _, _| 0.0, way);
+    let groups = Some((0..32).map(|host| host / 8).collect());
+    let diagnosis = diagnose(&[&run], &Options { confidence: 0.99, groups }).unwrap();
+    assert_eq!(found(&diagnosis), ["group n09,n10,n11 both bandwidth"]);
+}
+
+#[test]
 fn all_hosts_of_a_leaf_but_one_are_hosts_and_no_kind_that_stands_on_a_leaf_of_its_own() {
     // Cards of a twentieth: they cost as much as a switch, and more, at the third of the short lengths.
     let card = |host: usize| if (8..15).contains(&host) { 20.0 } else { 1.0 };

@@ -1,10 +1,10 @@
 //! Hosts that share their way: slow toward all others, and not with each other.
 //!
-//! In: hosts that are slow where no leaves are known, as of few partners they are not, and the [`View`]s. Out: the same, of
-//! which those that share a way are one [`Suspect`]. A pair of two hosts with slow cards or cores is slow as well; one that
-//! is fast crosses neither's fault, which is then the way that both have in common. Of a leaf of which every host has met
-//! a few others only, not all have met each other: those that are as slow and have met none of the others are of the
-//! same way, as that takes fewer faults.
+//! In: hosts that are slow, and the [`View`]s. Out: the same, of which those that share a way are one [`Suspect`]: of a leaf
+//! that is not known, as of few partners none is, or that is taken for a part of another one. A pair of two hosts with slow
+//! cards or cores is slow as well; one that is fast crosses neither's fault, which is then the way that both have in
+//! common. Of a leaf of which every host has met a few others only, not all have met each other: where no leaves are known,
+//! those that are as slow and have met none of the others are of the same way, as that takes fewer faults.
 //!
 //! What it cannot see: whether hosts share their way of which no two have met.
 
@@ -194,5 +194,8 @@ mod tests {
         // A pair of two that are slow by more and by less is slow by the more.
         let receive = |_: usize, host: usize| [0.1, 0.8].get(host).copied().unwrap_or(0.0);
         assert_eq!(named(true, receive), [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
+        // Nor is it their way where one is much slower than the other, whatever their pair takes.
+        let apart = |from: usize, to: usize| if from < 2 { 0.0 } else { receive(from, to) };
+        assert_eq!(named(true, apart), [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
     }
 }

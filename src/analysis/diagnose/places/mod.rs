@@ -20,8 +20,8 @@
 //!     -> hosts -> cables of a torus -> hosts with some others -> links
 //! ```
 //!
-//! Where so few pairs were measured that no leaves are known, hosts that are slow toward all others and not with each other
-//! are put together ([`common`]).
+//! Hosts that are slow toward all others and not with each other are put together ([`common`]): a leaf that is not known.
+//! Ranks and rails are numbers that are compared with each other in the same way ([`peers`]).
 //!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
 //! ([`bursts`]), and a fabric that is ([`busy`]) is told; what was measured meanwhile is left out, and the places are
