@@ -204,10 +204,10 @@ pub fn remark_text(remark: &Remark) -> String {
         ),
         Remark::Again(found) => {
             let mut text = format!(
-                "{} slow and not measured again alone, so others may have been on the way: ",
+                "{} not measured again alone: it may have passed, or other messages may have been on the way: ",
                 match found.len() {
-                    1 => "1 place is".to_owned(),
-                    count => format!("{count} places are"),
+                    1 => "1 place is slow and was".to_owned(),
+                    count => format!("{count} places are slow and were"),
                 }
             );
             let named: Vec<String> = found.iter().take(NAMED).map(sentence).collect();
