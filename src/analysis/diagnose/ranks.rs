@@ -79,7 +79,7 @@ pub(super) fn both(send: Vec<More>, receive: Vec<More>) -> Vec<[More; 2]> {
     send.into_iter().zip(receive).map(|(send, receive)| [send, receive]).collect()
 }
 
-/// By how much every rank takes more than the middle one of its host toward the same partner, over partners, `[rank]`.
+/// By how much every rank takes more than the median rank of its host toward the same partner, over partners, `[rank]`.
 /// `time`: of a rank, with a partner.
 fn over_middle(hosts: &Hosts, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<More> {
     let ranks = hosts.ranks();

@@ -96,7 +96,7 @@ fn most_hosts_of_a_leaf_are_hosts_and_its_way_is_a_group() {
 
 #[test]
 fn hosts_of_a_larger_group_that_are_slow_with_all_but_each_other_share_their_way() {
-    // Somebody knows pods, and no leaves inside these.
+    // Pods are known, and no leaves inside these.
     let is_in = |host: usize| (9..12).contains(&host);
     let way = |from: usize, to: usize| if is_in(from) != is_in(to) { 2.0 } else { 1.0 };
     let run = measured((32, Schedule::Isolated), |_, _, _| 0.0, way);

@@ -19,7 +19,7 @@ use crate::{
 /// What one of several takes more than is usual, one way and at one length, `ln(ratio)`; NaN where that is not known.
 #[derive(Clone, Copy)]
 pub struct More {
-    /// Over its pairs, the middle one.
+    /// The median over its pairs.
     pub level: f64,
     /// The same of its fastest pairs, the quantile at [`super::USUAL`].
     pub fastest: f64,
