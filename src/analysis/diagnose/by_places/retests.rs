@@ -98,8 +98,8 @@ fn again(
                         let is_way = finding.direction != Direction::Receive && is_sent
                             || finding.direction != Direction::Send && is_received;
                         // A rail is slow toward other leaves.
-                        let is_named = |host: usize| finding.hosts.iter().any(|name| *name == hosts.names()[host]);
-                        is_way && !(is_named(from) && is_named(to))
+                        let is_of = |host: usize| ranks.iter().any(|rank| hosts.host_of(*rank) == host);
+                        is_way && !(is_of(from) && is_of(to))
                     }
                 };
                 finding.curve[length].is_meant && is_crossing && !is_far

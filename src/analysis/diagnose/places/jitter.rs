@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{
     hosts::slow_way,
-    place::slow_lengths,
+    place::slow_range,
     spread::{NORMAL, Spread},
 };
 use crate::{
@@ -137,8 +137,7 @@ fn scatterer(scatter: &Folded, host: usize, direction: Direction, log: f64) -> O
     let of_pairs = |length: usize| median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
     let effects: Vec<f64> = (0..scatter.lengths.len()).map(of_pairs).collect();
     let most = effects.iter().copied().fold(f64::MIN, f64::max);
-    let meant = slow_lengths(&effects);
-    let range = (*meant.first()?, *meant.last()?);
+    let range = slow_range(&effects)?;
     let of_range =
         |pair: &(usize, usize)| median_of((range.0..=range.1).map(|length| at(length, *pair)), &mut Vec::new());
     let known: Vec<f64> = pairs.iter().map(of_range).filter(|value| !value.is_nan()).collect();

@@ -7,7 +7,7 @@
 use super::{
     Budget, Least,
     hosts::way,
-    place::slow_lengths,
+    place::slow_range,
     spread::{NORMAL, Spread},
     view::{bands, independent, together},
 };
@@ -58,11 +58,10 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (least, tick): (f64, f64), e
     let Some(shortest) = bands.first().map(|band| level[band[0]]) else { return Vec::new() };
     let all = 0..more[0].len();
     let over = |lengths: &[Vec<usize>], number: usize, of: fn(&More) -> f64| {
-        let known =
-            |values: &mut dyn Iterator<Item = f64>| median_of(values.filter(|value| !value.is_nan()), &mut Vec::new());
-        let of_band =
-            |way: usize, band: &[usize]| known(&mut band.iter().map(|length| of(&more[*length][number][way])));
-        [0, 1].map(|way| known(&mut lengths.iter().map(|band| of_band(way, band))))
+        let of_band = |way: usize, band: &Vec<usize>| {
+            median_of(band.iter().map(|length| of(&more[*length][number][way])), &mut Vec::new())
+        };
+        [0, 1].map(|way| median_of(lengths.iter().map(|band| of_band(way, band)), &mut Vec::new()))
     };
     let views = together(&bands);
     let column = |lengths: &Vec<Vec<usize>>| {
@@ -72,10 +71,8 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (least, tick): (f64, f64), e
         Budget { views: independent(views.iter().map(column).collect()), error: error.ln(), least: Least::OF_TIMES };
     let of_view = |lengths: &Vec<Vec<usize>>| {
         let levels: Vec<[f64; 2]> = all.clone().map(|number| over(lengths, number, |more| more.level)).collect();
-        let usual = |of: fn(&More) -> f64| {
-            let both = all.clone().flat_map(|number| over(lengths, number, of));
-            median_of(both.filter(|value| !value.is_nan()), &mut Vec::new())
-        };
+        let usual =
+            |of: fn(&More) -> f64| median_of(all.clone().flat_map(|number| over(lengths, number, of)), &mut Vec::new());
         let (noise, pairs) = (usual(|more| more.noise), usual(|more| more.pairs));
         // A median errs by 1.25 standard deviations over the root of the number: those of both ways, and over lengths that of
         // these.
@@ -103,10 +100,8 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (least, tick): (f64, f64), e
     let with_size = |(log, number, direction): (f64, usize, Direction)| {
         let at = |more: &Vec<[More; 2]>| direction.of(more[number][0].level, more[number][1].level);
         let effects: Vec<f64> = more.iter().map(at).collect();
-        let lengths = slow_lengths(&effects);
-        let range = (*lengths.first()?, *lengths.last()?);
-        let known = effects[range.0..=range.1].iter().copied().filter(|effect| !effect.is_nan());
-        let effect = median_of(known, &mut Vec::new());
+        let range = slow_range(&effects)?;
+        let effect = median_of(effects[range.0..=range.1].iter().copied(), &mut Vec::new());
         Some(Slow { number, direction, effect, log, range, effects })
     };
     found.into_iter().filter_map(with_size).collect()

@@ -130,6 +130,12 @@ pub(super) fn slow_lengths(effects: &[f64]) -> Vec<usize> {
     (0..effects.len()).filter(|length| effects[*length] >= most / 2.0).collect()
 }
 
+/// The first and the last of them.
+pub(super) fn slow_range(effects: &[f64]) -> Option<(usize, usize)> {
+    let slow = slow_lengths(effects);
+    Some((*slow.first()?, *slow.last()?))
+}
+
 impl Suspect {
     /// Cells that are slow by so much.
     pub fn agreement(&self, least: f64) -> Agreement {

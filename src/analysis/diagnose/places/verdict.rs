@@ -8,7 +8,7 @@ use super::{
     Least,
     distance::Distances,
     fit::{Fit, centre},
-    place::{Suspect, slow_lengths},
+    place::{Suspect, slow_range},
     view::{leave_out, medians},
 };
 use crate::{
@@ -62,9 +62,8 @@ impl Verdict {
             };
             suspect.effects = (0..lengths.len()).map(at).collect();
             let most = suspect.effects.iter().copied().fold(0.0, f64::max);
-            let slow = slow_lengths(&suspect.effects);
-            match (slow.first(), slow.last()) {
-                (Some(&first), Some(&last)) if most > 0.0 => {
+            match slow_range(&suspect.effects) {
+                Some((first, last)) if most > 0.0 => {
                     suspect.range = (first, last);
                     suspect.effect = median(&mut suspect.effects[first..=last].to_vec());
                 }
