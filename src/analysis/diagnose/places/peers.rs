@@ -6,9 +6,10 @@
 
 use super::{
     Budget, Least,
+    fit::EFFICIENCY,
     hosts::way,
     place::slow_range,
-    spread::{NORMAL, Spread},
+    spread::Spread,
     view::{bands, independent, together},
 };
 use crate::{
@@ -78,8 +79,11 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (least, tick): (f64, f64), e
         // these.
         let of_lengths = if lengths.concat().len() > 1 { 1.25 / (lengths.concat().len() as f64).sqrt() } else { 1.0 };
         let error = of_lengths * 1.25 * noise / (2.0 * pairs).sqrt();
+        // The noise is the scatter of the pairs of all of them, both ways.
+        let freedom = EFFICIENCY * 2.0 * pairs * all.len() as f64;
         let alike = budget.least.alike_at(shortest / level[lengths[0][0]]);
-        let spreads = |of: fn([f64; 2]) -> f64| Spread::of_places(levels.iter().copied().map(of), error, alike, NORMAL);
+        let spreads =
+            |of: fn([f64; 2]) -> f64| Spread::of_places(levels.iter().copied().map(of), error, alike, freedom);
         let spreads: Vec<(Spread, Spread)> = spreads(common).into_iter().zip(spreads(side)).collect();
         let least = lengths.iter().flatten().map(|length| tick / level[*length]).fold(least, f64::max);
         let found = |number: usize| {
