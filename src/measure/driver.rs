@@ -7,7 +7,8 @@ use super::{
     drift::Drift,
     forecast::Forecast,
     part::{Order, Pace, cells_of, decode, encode},
-    retest::{Before, Retested, retest},
+    retest::{Retested, retest},
+    suspects::Before,
 };
 use crate::{
     plan::{Plan, Round},

@@ -14,12 +14,13 @@ mod part;
 mod retest;
 mod stop;
 mod stopping;
+mod suspects;
 pub mod synthetic;
 
 pub use cells::{Cells, View};
 pub use clock::{Bracket, ClockModel, Sync, smallest_step};
 pub use driver::{Ending, Event, MeasureError, Outcome, Times, measure};
 pub use fabric::{Fabric, FabricError, Shares};
-pub use retest::{Suspect, worst_of};
 pub use stop::{Stop, StopRequest};
 pub use stopping::{Stopping, WarmUp};
+pub use suspects::{Suspect, worst_of};

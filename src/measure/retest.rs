@@ -1,80 +1,19 @@
 //! Measuring suspicious pairs again, to tell contention from faults.
 //!
 //! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`], and the samples behind the last one
-//! where the plan keeps them. Who is worst: first pairs that failed or timed out, then those that are slower than both
-//! of their hosts are to others, and pairs of hosts that are slow to everybody, by how many times. Half of the places are
-//! for pairs that were suspicious at the length before as well: on a large machine some pairs are disturbed by chance at
-//! every length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so
-//! that one bad host does not take all places. No process ever sees all cells: each keeps the worst of its own, and the
-//! lists are merged.
-
-use std::collections::HashMap;
+//! where the plan keeps them. Who is worst: [`super::suspects`].
 
 use rand::{RngExt, seq::SliceRandom};
 
-use super::{Cells, Fabric, FabricError, View};
+use super::{
+    Cells, Fabric, FabricError,
+    suspects::{Before, Usual, worst_of},
+};
 use crate::{
     plan::{Pair, Plan, rng},
-    record::{Retest, State},
-    stats::median,
-    units::{Bytes, Hosts, Rank},
+    record::Retest,
+    units::{Bytes, Rank},
 };
-
-/// A cell is suspicious from this many times the median of the slower of its hosts on, and a host from this many times
-/// the median host on: three times the scatter of a median of 16 samples that scatter by 10 % (1.25 x 10 % / 4).
-const SUSPICIOUS: f64 = 1.1;
-
-/// Most pairs of one host that are measured again.
-const OF_A_HOST: usize = 2;
-
-/// An ordered pair that is slower than it should be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Suspect {
-    /// Row.
-    pub source: Rank,
-    /// Column.
-    pub destination: Rank,
-    /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts, or, where
-    /// that host is slow, over that of the median host.
-    pub weight: f64,
-    /// The smaller of this weight and that at the length before; 0 where it was not suspicious there.
-    pub lasting: f64,
-}
-
-/// The worst suspects, at most `most` unordered pairs and two of any host: up to half of them those that last, worst
-/// first, then the others, worst first. Both directions of a pair count as one, the worse.
-pub fn worst_of(mut suspects: Vec<Suspect>, most: usize, hosts: &Hosts) -> Vec<Suspect> {
-    let mut worst: Vec<Suspect> = Vec::new();
-    let mut pairs_of_host = vec![0; hosts.count()];
-    let mut take = |suspects: &[Suspect], most: usize| {
-        for suspect in suspects {
-            let pair = |suspect: &Suspect| Pair::of(suspect.source, suspect.destination);
-            let mut ends = vec![hosts.host_of(suspect.source), hosts.host_of(suspect.destination)];
-            ends.dedup();
-            if worst.len() >= most {
-                break;
-            }
-            let is_new = !worst.iter().any(|other| pair(other) == pair(suspect));
-            if is_new && ends.iter().all(|host| pairs_of_host[*host] < OF_A_HOST) {
-                ends.iter().for_each(|host| pairs_of_host[*host] += 1);
-                worst.push(*suspect);
-            }
-        }
-    };
-    let by = |suspects: &mut [Suspect], weight: fn(&Suspect) -> f64| {
-        let place = |suspect: &Suspect| (suspect.source, suspect.destination);
-        suspects.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(place(a).cmp(&place(b))));
-    };
-    by(&mut suspects, |suspect| suspect.lasting);
-    let lasting = suspects.partition_point(|suspect| suspect.lasting > 0.0);
-    take(&suspects[..lasting], most.div_ceil(2));
-    by(&mut suspects, |suspect| suspect.weight);
-    take(&suspects, most);
-    worst
-}
-
-/// The suspects of a length among a process's own cells, for the next length: what each weighs.
-pub(super) type Before = HashMap<(Rank, Rank), f64>;
 
 /// What came of measuring pairs again.
 #[derive(Default)]
@@ -125,80 +64,6 @@ pub(super) fn retest(
     let retests = collect(fabric, &pairs, [cells, &again, &alone])?;
     let samples = collect_samples(fabric, plan.retest_samples(), &retests, &alone, &samples)?;
     Ok(Retested { retests, samples, damaged })
-}
-
-/// Whether a cell is inside a host (0) or between hosts (1).
-fn class(plan: &Plan, source: Rank, destination: Rank) -> usize {
-    usize::from(plan.hosts.host_of(source) != plan.hosts.host_of(destination))
-}
-
-/// Cells that this process owns and has samples of, with their medians, off the diagonal.
-fn measured(cells: &Cells) -> impl Iterator<Item = (Rank, Rank, f64)> {
-    cells.iter().filter(|(source, destination, _)| source != destination).filter_map(|(source, destination, cell)| {
-        (!cell.summary.median.is_nan()).then_some((source, destination, cell.summary.median))
-    })
-}
-
-/// What is usual for each host: the medians of its own cells.
-struct Usual {
-    /// Inside and between hosts, `[host][class]`, NaN where nothing was measured.
-    of_host: Vec<[f64; 2]>,
-    /// The median host.
-    centre: [f64; 2],
-}
-
-impl Usual {
-    /// Gathers the medians of all ranks' own cells. Collective.
-    fn of(plan: &Plan, fabric: &mut dyn Fabric, cells: &Cells) -> Result<Self, FabricError> {
-        let owner = |source, destination| if cells.owns_rows() { source } else { destination };
-        let mut values = vec![[Vec::new(), Vec::new()]; plan.ranks()];
-        for (source, destination, value) in measured(cells) {
-            values[owner(source, destination)][class(plan, source, destination)].push(value);
-        }
-        let mut medians = |rank: Rank| [0, 1].map(|class| median(&mut values[rank][class]));
-        let own: Vec<f64> = match fabric.view() {
-            View::Rank(me) => medians(me).to_vec(),
-            View::Whole => (0..plan.ranks()).flat_map(medians).collect(),
-        };
-        let of_rank = fabric.all_gather(&own)?;
-        let known = |values: &mut dyn Iterator<Item = f64>| {
-            median(&mut values.filter(|value| !value.is_nan()).collect::<Vec<_>>())
-        };
-        let of_host: Vec<_> = (0..plan.hosts.count())
-            .map(|host| {
-                let ranks = plan.hosts.ranks_of(host);
-                [0, 1].map(|class| known(&mut ranks.iter().map(|rank| of_rank[2 * rank + class])))
-            })
-            .collect();
-        let centre = [0, 1].map(|class| known(&mut of_host.iter().map(|host: &[f64; 2]| host[class])));
-        Ok(Self { of_host, centre })
-    }
-
-    fn suspects(&self, plan: &Plan, cells: &Cells, before: &Before) -> Vec<Suspect> {
-        let tried = cells
-            .iter()
-            .filter(|(source, destination, cell)| source != destination && cell.state != State::NotScheduled);
-        tried
-            .map(|(source, destination, cell)| {
-                let class = class(plan, source, destination);
-                let ends = [source, destination].map(|rank| self.of_host[plan.hosts.host_of(rank)][class]);
-                // Other than NaN where one of them is known.
-                let usual = ends[0].max(ends[1]);
-                let (residual, host) = (cell.summary.median / usual, usual / self.centre[class]);
-                // Of a host that is slow to most, a pair that is slow; other than NaN where one of both is known.
-                let of_host = if host >= SUSPICIOUS { residual * host } else { f64::NAN };
-                let worse = residual.max(of_host);
-                let weight = match cell.state {
-                    State::Failed | State::TimedOut => f64::INFINITY,
-                    _ if worse >= SUSPICIOUS => worse,
-                    _ => 0.0,
-                };
-                let lasting = before.get(&(source, destination)).map_or(0.0, |before| before.min(weight));
-                Suspect { source, destination, weight, lasting }
-            })
-            .filter(|suspect| suspect.weight > 0.0)
-            .collect()
-    }
 }
 
 /// Pairs that are measured at the same time, of which the first are suspects.
@@ -291,46 +156,10 @@ mod tests {
             synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
         },
         plan::{Config, Mode, Optional, Round, Schedule, Sweep},
-        record::{Cell, Header, MemoryRun, Provenance, Run},
-        stats::Summary,
+        record::{Cell, Header, MemoryRun, Provenance, Run, State},
+        stats::{Summary, median},
+        units::Hosts,
     };
-
-    fn suspect(source: Rank, destination: Rank, weight: f64) -> Suspect {
-        Suspect { source, destination, weight, lasting: 0.0 }
-    }
-
-    fn hosts(count: usize) -> Hosts {
-        Hosts::new((0..count).map(|host| format!("n{host}")))
-    }
-
-    #[test]
-    fn both_directions_of_a_pair_are_one_suspect() {
-        let all = vec![suspect(1, 2, 1.5), suspect(2, 1, 3.0), suspect(0, 3, 2.0), suspect(4, 5, 1.2)];
-        assert_eq!(worst_of(all, 2, &hosts(6)), [suspect(2, 1, 3.0), suspect(0, 3, 2.0)]);
-    }
-
-    #[test]
-    fn no_host_takes_more_than_two_places() {
-        let mut all: Vec<_> = (1..9).map(|other| suspect(0, other, 9.0 + other as f64)).collect();
-        all.push(suspect(3, 4, 1.2));
-        assert_eq!(worst_of(all, 10, &hosts(9)), [suspect(0, 8, 17.0), suspect(0, 7, 16.0), suspect(3, 4, 1.2)]);
-        // Inside a host both ranks are its own, and a pair counts once.
-        let one_host = Hosts::new(["a"; 6]);
-        let inside = vec![suspect(0, 1, 3.0), suspect(2, 3, 2.0), suspect(4, 5, 1.5)];
-        assert_eq!(worst_of(inside.clone(), 10, &one_host), inside[..2]);
-    }
-
-    #[test]
-    fn half_of_the_places_are_for_pairs_that_were_suspicious_before() {
-        let lasting =
-            |source, destination, weight, lasting| Suspect { lasting, ..suspect(source, destination, weight) };
-        let mut all: Vec<_> = (0..4).map(|pair| suspect(2 * pair, 2 * pair + 1, 3.0 + pair as f64)).collect();
-        all.extend([lasting(8, 9, 1.5, 1.4), lasting(10, 11, 1.6, 1.2), lasting(12, 13, 9.0, 1.3)]);
-        let pairs = |most| worst_of(all.clone(), most, &hosts(14)).iter().map(|one| one.source).collect::<Vec<_>>();
-        assert_eq!(pairs(4), [8, 12, 6, 4]);
-        assert_eq!(pairs(1), [8]);
-        assert_eq!(pairs(9), [8, 12, 10, 6, 4, 2, 0]);
-    }
 
     /// The pairs that are measured again at each length, on hosts with these faults.
     fn retested(machine: &Machine, schedule: Schedule) -> Vec<HashSet<(Rank, Rank)>> {
@@ -355,6 +184,18 @@ mod tests {
                 let of_host = pairs.iter().filter(|(a, b)| *a == 9 || *b == 9).count();
                 assert!((1..=2).contains(&of_host), "{schedule}: {pairs:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_link_between_hosts_that_are_near_is_measured_again_though_it_takes_no_longer_than_ways_to_others() {
+        // As long as a way across the spine.
+        let link = Fault::Link { hosts: (3, 5), direction: Direction::Both, symptom: Symptom::Slower(1.5) };
+        let machine = Machine::leaf_spine(32, 4, 2).with(link);
+        for schedule in Schedule::ALL {
+            let pairs = &retested(&machine, schedule)[0];
+            let hosts = |pair: &(Rank, Rank)| (machine.hosts.host_of(pair.0), machine.hosts.host_of(pair.1));
+            assert!(pairs.iter().any(|pair| hosts(pair) == (3, 5)), "{schedule}: {pairs:?}");
         }
     }
 
@@ -414,8 +255,11 @@ mod tests {
     #[test]
     fn a_link_that_is_slow_twice_is_measured_again_though_chance_makes_more_pairs_slower() {
         let sweep = Sweep::list(&[0, 64, 4096].map(Bytes)).unwrap();
-        let plan =
-            Plan { mode: Mode::OneToOne, config: Config { sweep, retest: 10, ..Config::default() }, hosts: hosts(32) };
+        let plan = Plan {
+            mode: Mode::OneToOne,
+            config: Config { sweep, retest: 10, ..Config::default() },
+            hosts: Hosts::new((0..32).map(|host| format!("n{host}"))),
+        };
         let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
         let fabric = &mut Disturbed { length_index: 0 };
         measure(&plan, fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
