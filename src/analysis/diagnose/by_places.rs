@@ -109,7 +109,10 @@ pub(super) fn judge_run(
         }));
         let found = tested(run, &is_left_out, (&folded, &verdict), (&verdict.suspects, &of_ranks))?;
         let mut is_explained = vec![false; hosts * hosts];
+        let mut passed = 0;
         for (number, finding) in found.into_iter().enumerate() {
+            let is_passed = finding.retest.is_some_and(|retest| retest != RetestVerdict::Confirmed);
+            passed += usize::from(is_passed && finding.kind == Kind::Link);
             match fate(&finding, schedule) {
                 Fate::Finding => {
                     let place = verdict.suspects.get(number).map(|suspect| suspect.place.crossing(hosts));
@@ -130,10 +133,13 @@ pub(super) fn judge_run(
             }
         }
         if schedule == Schedule::Isolated {
-            // Nothing is on the way: what one of them is confirmed to be, those with an end in common are too.
+            // Nothing is on the way: what one of them is confirmed to be, those with an end in common are too, unless most that
+            // were measured again were as fast as usual.
             let is_link = |finding: &mut Finding| finding.kind == Kind::Link;
             let mut links: Vec<Finding> = diagnosis.findings.extract_if(.., is_link).collect();
-            links.extend(met.extract_if(.., is_link));
+            if links.len() > passed {
+                links.extend(met.extract_if(.., is_link));
+            }
             join_links(&folded.names, &verdict.distances.leaf, &mut links);
             let is_confirmed = |link: &Finding| link.retest == Some(RetestVerdict::Confirmed);
             let (confirmed, again): (Vec<_>, Vec<_>) = links.into_iter().partition(is_confirmed);

@@ -27,13 +27,13 @@ pub fn slow(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
 }
 
 /// What pairs take toward a host beyond their class and what their senders add: those from the faster half of
-/// these, for of two slow cards the slower one counts, and says nothing of the way.
-fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>) -> Vec<f64> {
+/// these, but not fewer than `least`, for of two slow cards the slower one counts, and says nothing of the way.
+fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>, least: usize) -> Vec<f64> {
     let fit = &view.fit;
     let mut senders: Vec<usize> =
         from.filter(|i| *i != destination && !fit.rest.at(*i, destination).is_nan()).collect();
     senders.sort_by(|a, b| fit.send[*a].total_cmp(&fit.send[*b]));
-    senders.truncate(senders.len().div_ceil(2));
+    senders.truncate(senders.len().div_ceil(2).max(least));
     senders.iter().map(|i| fit.beyond_class(*i, destination) - fit.send[*i]).collect()
 }
 
@@ -50,9 +50,11 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     for set in sets.iter().filter(|set| set.members.len() > 1) {
         let ends: Vec<usize> = (0..hosts).filter(|host| !set.is_in[*host]).collect();
         let value = |&j: &usize| {
-            // Among others some meet others on their way: what the way itself takes is seen by the fastest.
-            let own = quantile(&mut toward(view, j, &mut set.members.iter().copied()), USUAL);
-            own - centre(&mut toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i])), fit.noise)
+            // Among others some meet others on their way: what the way itself takes is seen by the fastest. One host alone
+            // says nothing of a way that it shares.
+            let mut own = toward(view, j, &mut set.members.iter().copied(), 2);
+            let own = if own.len() < 2 { f64::NAN } else { quantile(&mut own, USUAL) };
+            own - centre(&mut toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i]), 1), fit.noise)
         };
         tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
@@ -101,8 +103,8 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let (mut outside, mut more, mut errors) = (vec![f64::NAN; hosts], vec![f64::NAN; hosts], vec![f64::NAN; hosts]);
     for Set { members, is_in } in sets {
         for &j in members {
-            let mut far = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]));
-            let mut near = toward(view, j, &mut members.iter().copied());
+            let mut far = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]), 1);
+            let mut near = toward(view, j, &mut members.iter().copied(), 1);
             errors[j] = 1.25 * fit.noise * (1.0 / far.len() as f64 + 1.0 / near.len() as f64).sqrt();
             outside[j] = centre(&mut far, fit.noise);
             more[j] = outside[j] - centre(&mut near, fit.noise);
@@ -119,7 +121,7 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         // Hosts that are fast inside only show that others are slow there; and those that are slow from some other sets
         // alone that the ways out of these are.
         let is_slow_from = |set: &&Set| {
-            let from = centre(&mut toward(view, *host, &mut set.members.iter().copied()), fit.noise);
+            let from = centre(&mut toward(view, *host, &mut set.members.iter().copied(), 1), fit.noise);
             from.is_nan() || from - usual > effect / 2.0
         };
         let others = || sets.iter().filter(|set| !set.is_in[*host]);
@@ -169,6 +171,22 @@ mod tests {
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.hosts), (Direction::Send, &sets[0].members));
         assert!(found.place.toward.iter().all(|host| *host >= 8 && host % 2 == 1), "{:?}", found.place.toward);
+    }
+
+    #[test]
+    fn what_one_host_of_two_has_toward_some_is_no_matter_of_routes_and_what_both_have_is() {
+        let toward = [5, 8, 11];
+        let of = |slow: &[usize]| {
+            // It is the faster one of its leaf otherwise.
+            let (view, sets) = view(8, 2, |i, j| match (slow.contains(&i), toward.contains(&j)) {
+                (true, true) => 0.9,
+                (true, false) => -0.02,
+                _ => 0.0,
+            });
+            best(super::slow(&view, &sets, BUDGET)).into_iter().map(|suspect| suspect.place.toward).collect::<Vec<_>>()
+        };
+        assert!(of(&[0]).is_empty(), "{:?}", of(&[0]));
+        assert_eq!(of(&[0, 1]), [toward]);
     }
 
     #[test]

@@ -62,7 +62,12 @@ impl Verdict {
             };
             suspect.effects = (0..lengths.len()).map(at).collect();
             let most = suspect.effects.iter().copied().fold(0.0, f64::max);
-            match slow_range(&suspect.effects) {
+            // The largest of single cells may be a moment's: no more than the lengths share that the link was found in.
+            let mut clipped = suspect.effects.clone();
+            if suspect.place.kind == Kind::Link {
+                clipped.iter_mut().filter(|own| **own > suspect.effect).for_each(|own| *own = suspect.effect);
+            }
+            match slow_range(&clipped) {
                 Some((first, last)) if most > 0.0 => {
                     suspect.range = (first, last);
                     suspect.effect = median(&mut suspect.effects[first..=last].to_vec());

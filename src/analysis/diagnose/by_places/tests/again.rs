@@ -239,6 +239,41 @@ fn links_of_one_host_are_one_host_where_one_of_them_is_confirmed_and_nothing_is_
 }
 
 #[test]
+fn links_of_one_host_stay_apart_where_most_that_were_measured_again_had_passed() {
+    let links = [(3, 9), (3, 12), (3, 20), (5, 14), (7, 22), (1, 17)];
+    let run = measured(
+        (24, Schedule::Isolated),
+        |_, _, _| 0.0,
+        |from, to| {
+            if links.contains(&(from, to)) { 2.0 } else { 1.0 }
+        },
+    );
+    let diagnosis = measured_again(run, (&[(3, 12)], 1.0, 1.0), &[((5, 14), 0.5), ((7, 22), 0.5), ((1, 17), 0.5)]);
+    assert_eq!(found(&diagnosis), ["link n03,n12 send bandwidth"]);
+    assert!(!diagnosis.remarks.is_empty());
+}
+
+#[test]
+fn a_moment_at_one_length_hides_no_link_that_is_slow_at_all() {
+    let late = |length: u64, from: usize, to: usize| match (from, to) {
+        (3, 12) if length == 64 => 6e-6,
+        (3, 12) => 1e-6,
+        _ => 0.0,
+    };
+    let way = |from: usize, to: usize| if (from, to) == (3, 12) { 2.0 } else { 1.0 };
+    let mut run = measured((24, Schedule::Isolated), late, way);
+    for (index, length) in LENGTHS.into_iter().enumerate() {
+        let first = run.matrix(Statistic::Median, index).unwrap()[(3, 12)];
+        let again = if length == 64 { first - 5e-6 } else { first };
+        run.write_retests(index, &[Retest { source: 3, destination: 12, first, second: again, alone: again }]).unwrap();
+    }
+    let diagnosis = judged(&run);
+    assert_eq!(found(&diagnosis), ["link n03,n12 send bandwidth"]);
+    assert_eq!(diagnosis.findings[0].lengths, (Bytes(0), Bytes(1 << 20)));
+    assert_eq!(diagnosis.findings[0].retest, Some(RetestVerdict::Confirmed));
+}
+
+#[test]
 fn the_other_way_of_a_pair_that_is_slow_both_ways_is_no_healthy_pair() {
     let link = |from: usize, to: usize| if (from.min(to), from.max(to)) == (0, 9) { 2.0 } else { 1.0 };
     let mut run = measured((24, Schedule::Isolated), |_, _, _| 0.0, link);
