@@ -47,6 +47,47 @@ impl Square {
         (0..self.side).into_par_iter().map(|row| self.present(row)).collect()
     }
 
+    /// Adds a number to every value.
+    pub fn add(&mut self, number: f32) {
+        self.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value += number));
+    }
+
+    /// Rows for columns.
+    pub fn turned(&self) -> Self {
+        let mut turned = Self::zero(self.side);
+        // As many columns at a time as stand together in memory.
+        turned.rows_mut().chunks(16).enumerate().for_each(|(chunk, mut rows)| {
+            for column in 0..self.side {
+                let values = &self.row(column)[chunk * 16..];
+                rows.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
+            }
+        });
+        turned
+    }
+
+    /// What is missing one way is what is known the other way.
+    pub fn filled(&self) -> Self {
+        self.with_back(|there, back| if there.is_nan() { back } else { there })
+    }
+
+    /// The mean of both directions of every pair; of one that is known one way only, this one.
+    pub fn both_ways(&self) -> Self {
+        self.with_back(|there, back| match (there.is_nan(), back.is_nan()) {
+            (true, _) => back,
+            (_, true) => there,
+            _ => (there + back) / 2.0,
+        })
+    }
+
+    fn with_back(&self, of: impl Fn(f32, f32) -> f32 + Sync) -> Self {
+        let mut all = self.turned();
+        let of_row = |(i, row): (usize, &mut [f32])| {
+            row.iter_mut().zip(self.row(i)).for_each(|(back, there)| *back = of(*there, *back));
+        };
+        all.rows_mut().enumerate().for_each(of_row);
+        all
+    }
+
     /// Subtracts another square.
     pub fn subtract(&mut self, other: &Self) {
         self.values.iter_mut().zip(&other.values).for_each(|(value, other)| *value -= other);
@@ -106,6 +147,16 @@ mod tests {
             square.set(i, j, (10 * i + j) as f64);
         }
         square
+    }
+
+    #[test]
+    fn a_direction_that_is_missing_is_taken_from_the_other_one() {
+        let (square, turned) = (square(), square().turned());
+        assert!((0..3).all(|i| (0..3).all(|j| square.at(i, j).to_bits() == turned.at(j, i).to_bits())));
+        let (filled, both) = (square.filled(), square.both_ways());
+        assert_eq!([filled.at(0, 1), filled.at(1, 0), filled.at(0, 2)], [1.0, 10.0, 20.0]);
+        assert_eq!([both.at(0, 1), both.at(1, 0), both.at(0, 2), both.at(2, 0)], [5.5, 5.5, 20.0, 20.0]);
+        assert!((0..3).all(|i| filled.at(i, i).is_nan() && both.at(i, i).is_nan()));
     }
 
     #[test]

@@ -8,10 +8,7 @@ use rayon::prelude::*;
 
 use super::{Change, Pairs, Subject};
 use crate::{
-    analysis::{
-        diagnose::{Agreement, AtLength, Direction, Symptom, folded::Folded, places::Suspect, symptom},
-        square::Square,
-    },
+    analysis::diagnose::{Agreement, AtLength, Direction, Symptom, folded::Folded, places::Suspect, symptom},
     record::Statistic,
     stats::median_of,
 };
@@ -138,8 +135,7 @@ impl Describer<'_> {
 
 /// A host that has no pairs left, at all lengths.
 pub(super) fn silent(base: &Folded, host: usize) -> Change {
-    let pairs = |mean: &Square| mean.row(host).iter().filter(|value| !value.is_nan()).count();
-    let most = base.mean.iter().map(pairs).max().unwrap_or(0);
+    let most = base.times.iter().map(|times| times.both_ways().present(host)).max().unwrap_or(0);
     Change {
         subject: Subject::Silent,
         hosts: vec![base.names[host].clone()],

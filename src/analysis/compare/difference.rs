@@ -6,7 +6,10 @@
 use rayon::prelude::*;
 
 use crate::{
-    analysis::{diagnose::folded::Folded, square::Square},
+    analysis::{
+        diagnose::folded::{Folded, middle},
+        square::Square,
+    },
     record::{BoxError, Run, State, Statistic},
     stats::median,
 };
@@ -38,7 +41,7 @@ impl Difference {
     /// What both runs say together: the base run, and half of the difference where both have a pair.
     pub fn both(&self) -> Folded {
         let mut both = self.base.clone();
-        for (own, change) in both.mean.iter_mut().zip(&self.change.mean) {
+        for (own, change) in both.times.iter_mut().zip(&self.change.times) {
             own.rows_mut().enumerate().for_each(|(i, row)| {
                 let halves = change.row(i).iter().map(|change| change / 2.0);
                 row.iter_mut().zip(halves).filter(|(_, half)| !half.is_nan()).for_each(|(value, half)| *value += half);
@@ -51,24 +54,26 @@ impl Difference {
     pub fn pairs(&self) -> f64 {
         let of_length =
             |square: &Square| median(&mut square.cells().iter().map(|pairs| *pairs as f64).collect::<Vec<_>>());
-        self.change.mean.iter().map(of_length).fold(0.0, f64::max)
+        self.change.times.iter().map(of_length).fold(0.0, f64::max)
     }
 
     /// Hosts that have pairs in the base run and none in the new one.
     pub fn silent(&self) -> Vec<usize> {
-        let pairs = |squares: &[Square], host| squares.iter().map(|square| square.present(host)).sum::<usize>();
-        (0..self.base.hosts())
-            .filter(|&host| pairs(&self.base.mean, host) > 0 && pairs(&self.new.mean, host) == 0)
-            .collect()
+        let [before, now] = [&self.base, &self.new].map(Folded::unmeasured);
+        let is_lost = |host: &usize| {
+            let name = &self.base.names[*host];
+            !before.contains(name) && now.contains(name)
+        };
+        (0..self.base.hosts()).filter(is_lost).collect()
     }
 
-    /// Ordered pairs and lengths with a value in the base run and none in the new one.
+    /// Pairs and lengths with a value in the base run, one way at least, and none in the new one.
     pub fn lost_pairs(&self) -> usize {
         let lost = |(base, new): (&Square, &Square)| {
-            let is_there = |square: &Square, i, j| !square.at(i, j).is_nan();
-            base.upper_pairs().filter(|&(i, j, _)| !is_there(new, i, j)).count()
+            let (base, new) = (base.both_ways(), new.both_ways());
+            base.upper_pairs().filter(|&(i, j, _)| new.at(i, j).is_nan()).count()
         };
-        self.base.mean.iter().zip(&self.new.mean).map(lost).sum()
+        self.base.times.iter().zip(&self.new.times).map(lost).sum()
     }
 }
 
@@ -135,21 +140,18 @@ pub(super) fn new_losses(base: &dyn Run, new: &dyn Run, joined: &Joined) -> Resu
 /// Some hosts and some lengths of a run, by number, in this order.
 fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
     let mut selected = folded.of_hosts(hosts);
-    let of_lengths = |squares: &[Square]| lengths.iter().map(|length| squares[*length].clone()).collect();
     selected = Folded {
         lengths: lengths.iter().map(|length| folded.lengths[*length]).collect(),
         level: lengths.iter().map(|length| folded.level[*length]).collect(),
-        mean: of_lengths(&selected.mean),
-        half: of_lengths(&selected.half),
-        one_way: lengths.iter().map(|length| selected.one_way[*length].clone()).collect(),
+        times: lengths.iter().map(|length| selected.times[*length].clone()).collect(),
         ..selected
     };
     // The level was that of all hosts.
-    for (level, mean) in selected.level.iter_mut().zip(&mut selected.mean) {
-        let middle = median(&mut mean.upper().collect::<Vec<_>>());
+    for (level, times) in selected.level.iter_mut().zip(&mut selected.times) {
+        let middle = middle(times);
         if !middle.is_nan() {
-            *level *= middle.exp();
-            add(mean, -middle);
+            *level *= f64::from(middle).exp();
+            times.add(-middle);
         }
     }
     selected
@@ -158,32 +160,17 @@ fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
 fn subtract(base: &Folded, new: &Folded) -> Folded {
     let apart = base.apart + new.apart;
     let mut change = Folded { lengths: base.lengths.clone(), level: base.level.clone(), apart, ..new.clone() };
-    for length in 0..base.lengths.len() {
-        let (mean, half) = (&mut change.mean[length], &mut change.half[length]);
-        mean.subtract(&base.mean[length]);
-        add(mean, (new.level[length] / base.level[length]).ln());
-        half.subtract(&base.half[length]);
-        // Where one run has one direction only, its mean is that direction's: nothing to be compared with.
-        let is_known = |run: &Folded, i, j| !run.half[length].at(i, j).is_nan();
-        let pairs = mean.upper_pairs().map(|(i, j, _)| (i, j));
-        let odd: Vec<_> = pairs.filter(|&(i, j)| is_known(base, i, j) != is_known(new, i, j)).collect();
-        for (i, j) in odd {
-            mean.set(i, j, f64::NAN);
-            mean.set(j, i, f64::NAN);
-        }
+    for (length, times) in change.times.iter_mut().enumerate() {
+        times.subtract(&base.times[length]);
+        times.add((new.level[length] / base.level[length]).ln() as f32);
     }
     change
-}
-
-/// Adds a number to every value.
-fn add(square: &mut Square, number: f64) {
-    square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value += number as f32));
 }
 
 /// The same change seen from the other side: what became faster is slow in it.
 pub(super) fn negated(change: &Folded) -> Folded {
     let mut other = change.clone();
-    for square in other.mean.iter_mut().chain(&mut other.half) {
+    for square in &mut other.times {
         square.rows_mut().for_each(|row| row.iter_mut().for_each(|value| *value = -*value));
     }
     other
@@ -191,7 +178,7 @@ pub(super) fn negated(change: &Folded) -> Folded {
 
 /// Leaves out pairs, both ways: they are missing afterwards.
 pub(super) fn leave_out(change: &mut Folded, is_meant: impl Fn(usize, usize) -> bool + Sync) {
-    for square in change.mean.iter_mut().chain(&mut change.half) {
+    for square in &mut change.times {
         square.rows_mut().enumerate().for_each(|(i, row)| {
             row.iter_mut().enumerate().filter(|(j, _)| is_meant(i, *j)).for_each(|(_, value)| *value = f32::NAN);
         });
@@ -201,35 +188,12 @@ pub(super) fn leave_out(change: &mut Folded, is_meant: impl Fn(usize, usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Bytes;
+    use crate::{analysis::drawn::square, units::Bytes};
 
     fn folded(names: [&str; 3], seconds: [[f64; 3]; 3]) -> Folded {
-        let (mut mean, mut half) = (Square::missing(3), Square::missing(3));
-        for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))).filter(|(i, j)| i != j) {
-            let (there, back) = (seconds[i][j].ln(), seconds[j][i].ln());
-            mean.set(
-                i,
-                j,
-                if there.is_nan() {
-                    back
-                } else if back.is_nan() {
-                    there
-                } else {
-                    (there + back) / 2.0
-                },
-            );
-            half.set(i, j, (there - back) / 2.0);
-        }
+        let times = vec![square(3, |i, j| seconds[i][j].ln())];
         let names = names.map(str::to_owned).to_vec();
-        Folded {
-            names,
-            lengths: vec![Bytes(8)],
-            level: vec![1.0],
-            mean: vec![mean],
-            half: vec![half],
-            one_way: vec![vec![]],
-            apart: 0.0,
-        }
+        Folded { names, lengths: vec![Bytes(8)], level: vec![1.0], times, apart: 0.0 }
     }
 
     #[test]
@@ -245,16 +209,16 @@ mod tests {
         let mut other = negated(&change);
         assert!((other.from_to(0, 0, 1) + 1.5f64.ln()).abs() < 1e-6);
         leave_out(&mut other, |i, j| i == 2 || j == 2);
-        assert!((0..2).all(|i| other.mean[0].at(i, 2).is_nan() && other.half[0].at(2, i).is_nan()));
-        assert!(other.mean[0].at(0, 1).is_finite());
+        assert!((0..2).all(|i| other.from_to(0, i, 2).is_nan() && other.from_to(0, 2, i).is_nan()));
+        assert!(other.from_to(0, 0, 1).is_finite());
     }
 
     #[test]
-    fn a_pair_that_has_one_direction_in_one_run_is_not_compared() {
+    fn a_direction_that_one_run_has_alone_is_not_compared() {
         let full = folded(["a", "b", "c"], [[0.0, 1.0, 2.0], [3.0, 0.0, 4.0], [5.0, 6.0, 0.0]]);
         let part = folded(["a", "b", "c"], [[0.0, f64::NAN, 2.0], [3.0, 0.0, 4.0], [5.0, 6.0, 0.0]]);
         let change = subtract(&full, &part);
-        assert!(change.mean[0].at(0, 1).is_nan() && change.mean[0].at(1, 0).is_nan());
-        assert!(change.mean[0].at(0, 2).abs() < 1e-6);
+        assert!(change.from_to(0, 0, 1).is_nan());
+        assert!(change.from_to(0, 1, 0).abs() < 1e-6 && change.from_to(0, 0, 2).abs() < 1e-6);
     }
 }

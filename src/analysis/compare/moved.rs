@@ -57,7 +57,7 @@ fn is_clear(Move { host, from, to }: &Move, change: &Folded) -> bool {
     if from.len().min(to.len()) < LEAST_NEIGHBOURS {
         return false;
     }
-    change.mean.iter().any(|mean: &Square| {
+    change.times.iter().map(Square::both_ways).any(|mean| {
         let toward = |others: &[usize]| median_of(others.iter().map(|other| mean.at(*host, *other)), &mut Vec::new());
         let noise = scatter(&mut mean.upper().collect::<Vec<_>>());
         let error = 1.2533 * noise * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();
@@ -77,15 +77,7 @@ mod tests {
             mean.set(i, j, of(i, j) + 0.001 * ((i * j) % 3) as f64);
         }
         let names = (0..8).map(|host| format!("n{host}")).collect();
-        Folded {
-            names,
-            lengths: vec![Bytes(8)],
-            level: vec![1e-6],
-            mean: vec![mean],
-            half: vec![Square::missing(8)],
-            one_way: vec![vec![]],
-            apart: 0.0,
-        }
+        Folded { names, lengths: vec![Bytes(8)], level: vec![1e-6], times: vec![mean], apart: 0.0 }
     }
 
     #[test]

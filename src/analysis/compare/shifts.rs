@@ -76,14 +76,15 @@ impl Shifts {
     /// Of a difference; `group`: of every host.
     pub fn of(change: &Folded, group: &[usize]) -> Self {
         let has_groups = group.iter().any(|label| *label != group[0]);
+        let means: Vec<Square> = change.times.iter().map(Square::both_ways).collect();
         let of = |keep: &(dyn Fn(usize, usize) -> bool + Sync)| -> Vec<Shift> {
-            change.mean.iter().map(|mean| shift(mean, keep)).collect()
+            means.iter().map(|mean| shift(mean, keep)).collect()
         };
         Self {
             all: of(&|_, _| true),
             inside: has_groups.then(|| of(&|i, j| group[i] == group[j])),
             between: has_groups.then(|| of(&|i, j| group[i] != group[j])),
-            contrast: has_groups.then(|| change.mean.iter().map(|mean| contrast(mean, group)).collect()),
+            contrast: has_groups.then(|| means.iter().map(|mean| contrast(mean, group)).collect()),
         }
     }
 }

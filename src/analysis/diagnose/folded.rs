@@ -1,12 +1,10 @@
-//! Runs as the detector sees them: hosts instead of ranks, logarithms instead of seconds, and each pair of hosts split
-//! into what both directions have in common and what they differ in.
+//! Runs as the detector sees them: hosts instead of ranks, logarithms instead of seconds.
 //!
 //! In: the median of every cell, read length by length. Out: [`Folded`]. A fault that multiplies a time becomes a term
-//! of a sum here; whatever the network's structure does to both directions alike is in one half only.
+//! of a sum here.
 
 use rayon::prelude::*;
 
-use super::split::{Halves, split};
 use crate::{
     analysis::{square::Square, ticks::Unticked},
     record::{BoxError, Run, Statistic},
@@ -23,13 +21,8 @@ pub struct Folded {
     pub lengths: Vec<Bytes>,
     /// Median over all pairs of hosts, of very many over some, seconds, `[length]`.
     pub level: Vec<f64>,
-    /// What both directions of a pair have in common: the mean of their `ln(time / level)`; symmetric; `[length]`.
-    pub mean: Vec<Square>,
-    /// What tells them apart: half the difference of their `ln(time / level)`, row minus column; antisymmetric;
-    /// `[length]`. Missing where one direction is.
-    pub half: Vec<Square>,
-    /// Source and destination of pairs that were measured in this direction only, whose mean is no mean; `[length]`.
-    pub one_way: Vec<Vec<(usize, usize)>>,
+    /// `ln(time / level)` of ordered pairs of hosts, `[length][source][destination]`.
+    pub times: Vec<Square>,
     /// By how much equal pairs may be apart because clocks tick, seconds.
     pub apart: f64,
 }
@@ -68,16 +61,14 @@ impl Folded {
 
     /// Of these hosts, without any length.
     pub(super) fn empty(names: Vec<String>) -> Self {
-        Self { names, lengths: vec![], level: vec![], mean: vec![], half: vec![], one_way: vec![], apart: 0.0 }
+        Self { names, lengths: vec![], level: vec![], times: vec![], apart: 0.0 }
     }
 
     /// Adds a length.
     pub(super) fn push(&mut self, length: Bytes, part: Part) {
         self.lengths.push(length);
         self.level.push(part.level);
-        self.mean.push(part.halves.mean);
-        self.half.push(part.halves.half);
-        self.one_way.push(part.halves.one_way);
+        self.times.push(part.times);
     }
 
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they
@@ -89,28 +80,20 @@ impl Folded {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
             relative.level.push(self.level[index]);
-            let difference = |own: &Square, base: &Square| {
-                let mut square = own.clone();
-                square.subtract(base);
-                square
-            };
-            relative.mean.push(difference(&self.mean[index], &base.mean[other]));
-            relative.half.push(difference(&self.half[index], &base.half[other]));
-            relative.one_way.push(self.one_way[index].clone());
+            let mut times = self.times[index].clone();
+            times.subtract(&base.times[other]);
+            relative.times.push(times);
         }
         (!relative.lengths.is_empty()).then_some(relative)
     }
 
     /// Some lengths, by number.
     pub(super) fn of_lengths(&self, lengths: &[usize]) -> Self {
-        let pick = |squares: &[Square]| lengths.iter().map(|length| squares[*length].clone()).collect();
         Self {
             names: self.names.clone(),
             lengths: lengths.iter().map(|length| self.lengths[*length]).collect(),
             level: lengths.iter().map(|length| self.level[*length]).collect(),
-            mean: pick(&self.mean),
-            half: pick(&self.half),
-            one_way: lengths.iter().map(|length| self.one_way[*length].clone()).collect(),
+            times: lengths.iter().map(|length| self.times[*length].clone()).collect(),
             apart: self.apart,
         }
     }
@@ -118,8 +101,7 @@ impl Folded {
     /// Leaves out what a pair takes at a length, both ways.
     pub fn leave_out(&mut self, length: usize, (a, b): (usize, usize)) {
         for (i, j) in [(a, b), (b, a)] {
-            self.mean[length].set(i, j, f64::NAN);
-            self.half[length].set(i, j, f64::NAN);
+            self.times[length].set(i, j, f64::NAN);
         }
     }
 
@@ -129,43 +111,48 @@ impl Folded {
         Self { lengths, level, apart: self.apart, ..Self::empty(self.names.clone()) }
     }
 
-    /// Share of the pairs that were measured, at the length at which most were.
+    /// Share of the pairs that were measured, one way at least, at the length at which most were.
     pub fn measured(&self) -> f64 {
-        let hosts = self.hosts();
-        let cells = self.mean.par_iter().map(|mean| mean.cells().iter().sum::<usize>());
-        cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
+        self.share(|times| {
+            let cells = times.cells();
+            // Of two complete rows neither pair is missing.
+            let is_complete = |row: usize| cells[row] + 1 == times.side();
+            let one_way = (0..times.side()).into_par_iter().map(|i| {
+                let known = times.row(i).iter().enumerate().filter(|(j, time)| !time.is_nan() && !is_complete(*j));
+                known.filter(|(j, _)| times.at(*j, i).is_nan()).count()
+            });
+            cells.iter().sum::<usize>() + one_way.sum::<usize>()
+        })
     }
 
     /// Share of the ordered pairs that were measured, at the length at which most were: a pair that was measured one
     /// way counts half.
     pub fn measured_ways(&self) -> f64 {
+        self.share(|times| times.cells().iter().sum())
+    }
+
+    /// Of so many ordered pairs of all, at the length at which these are most.
+    fn share(&self, count: impl Fn(&Square) -> usize) -> f64 {
         let hosts = self.hosts();
-        let lengths = self.mean.par_iter().zip(&self.one_way);
-        let cells = lengths.map(|(mean, one_way)| mean.cells().iter().sum::<usize>() - one_way.len());
-        cells.max().unwrap_or(0) as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
+        let most = self.times.iter().map(count).max().unwrap_or(0);
+        most as f64 / (hosts * hosts.saturating_sub(1)).max(1) as f64
     }
 
     /// Names of the hosts of which no pair was measured at any length.
     pub fn unmeasured(&self) -> Vec<String> {
-        let is_empty = |host: &usize| self.mean.iter().all(|mean| mean.present(*host) == 0);
+        let is_column_empty = |times: &Square, host| (0..times.side()).all(|other| times.at(other, host).is_nan());
+        let is_empty =
+            |host: &usize| self.times.iter().all(|times| times.present(*host) == 0 && is_column_empty(times, *host));
         (0..self.hosts()).filter(is_empty).map(|host| self.names[host].clone()).collect()
     }
 
     /// Some hosts, by number, in this order; levels stay those of all.
     pub fn of_hosts(&self, hosts: &[usize]) -> Self {
-        let mut place = vec![None; self.hosts()];
-        hosts.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
-        let renumbered = |pairs: &Vec<(usize, usize)>| {
-            pairs.iter().filter_map(|&(from, to)| Some((place[from]?, place[to]?))).collect()
-        };
-        let pick = |squares: &[Square]| squares.par_iter().map(|square| square.of(hosts)).collect();
         Self {
             names: hosts.iter().map(|host| self.names[*host].clone()).collect(),
             lengths: self.lengths.clone(),
             level: self.level.clone(),
-            mean: pick(&self.mean),
-            half: pick(&self.half),
-            one_way: self.one_way.iter().map(renumbered).collect(),
+            times: self.times.par_iter().map(|times| times.of(hosts)).collect(),
             apart: self.apart,
         }
     }
@@ -176,14 +163,16 @@ impl Folded {
         let hosts = logarithms[0].side();
         let names = (0..hosts).map(|host| format!("node{host}")).collect();
         let mut folded = Self::empty(names);
-        lengths.iter().zip(logarithms).for_each(|(length, square)| folded.push(Bytes(*length), Part::split(square)));
+        lengths
+            .iter()
+            .zip(logarithms)
+            .for_each(|(length, square)| folded.push(Bytes(*length), Part::of_logarithms(square)));
         folded
     }
 
     /// `ln(time / level)` from one host to another.
     pub fn from_to(&self, length: usize, source: usize, destination: usize) -> f64 {
-        let half = self.half[length].at(source, destination);
-        self.mean[length].at(source, destination) + if half.is_nan() { 0.0 } else { half }
+        self.times[length].at(source, destination)
     }
 }
 
@@ -191,20 +180,21 @@ impl Folded {
 pub(super) struct Part {
     /// As in [`Folded`].
     pub level: f64,
-    /// What both directions have in common, and what they differ in.
-    pub halves: Halves,
+    /// As in [`Folded`].
+    pub times: Square,
 }
 
 impl Part {
     /// Of the hosts with these numbers, by the values of ordered pairs of ranks, `value(source * ranks + destination)`.
     pub fn of(value: impl Fn(usize) -> f64 + Sync, hosts: &Hosts, chosen: &[usize], is_left_out: &[bool]) -> Self {
-        Self::split(fold(value, hosts, chosen, is_left_out))
+        Self::of_logarithms(fold(value, hosts, chosen, is_left_out))
     }
 
     /// Of the logarithms of ordered pairs of hosts.
-    fn split(logarithms: Square) -> Self {
-        let middle = middle(&logarithms);
-        Self { level: f64::from(middle).exp(), halves: split(&logarithms, middle) }
+    fn of_logarithms(mut times: Square) -> Self {
+        let middle = middle(&times);
+        times.add(-middle);
+        Self { level: f64::from(middle).exp(), times }
     }
 }
 
@@ -279,7 +269,7 @@ fn logarithm(time: f64) -> Option<f64> {
 const ROWS: usize = 32;
 
 /// The middle of all logarithms, of very many of some of them, in other columns of every row; NaN where there is none.
-fn middle(logarithms: &Square) -> f32 {
+pub fn middle(logarithms: &Square) -> f32 {
     let step = (logarithms.values().len() / ENOUGH_FOR_LEVEL).max(1);
     let of_row = |row: usize| logarithms.row(row).iter().skip(row * 5 % step).step_by(step);
     median(&mut (0..logarithms.side()).flat_map(of_row).copied().map(f64::from).collect::<Vec<_>>()) as f32
@@ -347,9 +337,6 @@ mod tests {
         assert!(is_near(folded.level[0], 1.0));
         assert!(is_near(folded.from_to(0, 0, 1), 8f64.sqrt().ln()));
         assert!(is_near(folded.from_to(0, 1, 0), 0.0));
-        assert!(is_near(folded.mean[0].at(0, 1), 8f64.sqrt().ln() / 2.0));
-        assert!(is_near(folded.half[0].at(1, 0), -8f64.sqrt().ln() / 2.0));
-        assert!(folded.one_way[0].is_empty());
     }
 
     #[test]
@@ -377,24 +364,22 @@ mod tests {
     }
 
     #[test]
-    fn where_a_direction_is_missing_the_mean_is_the_other_one() {
+    fn a_direction_that_is_missing_says_nothing() {
         let of = |from: usize, to: usize| match (from % 3, to % 3) {
             (0, 1) => f64::NAN,
             (1, 0) => 2.0,
             _ => 1.0,
         };
         let folded = read(&run(&[8], |_, from, to| of(from, to)), &EVERYBODY);
-        assert!(is_near(folded.mean[0].at(0, 1), 2f64.ln()) && is_near(folded.mean[0].at(1, 0), 2f64.ln()));
-        assert!(folded.half[0].at(0, 1).is_nan() && folded.half[0].at(1, 0).is_nan());
-        assert_eq!(folded.one_way, [[(1, 0)]]);
-        assert!(is_near(folded.from_to(0, 1, 0), 2f64.ln()));
+        assert!(is_near(folded.from_to(0, 1, 0), 2f64.ln()) && folded.from_to(0, 0, 1).is_nan());
+        assert!(folded.unmeasured().is_empty());
     }
 
     #[test]
     fn what_is_no_time_is_missing() {
         for wrong in [0.0, -1.0, f64::INFINITY] {
             let folded = read(&run(&[8], |_, from, to| if from % 3 == to % 3 { 1.0 } else { wrong }), &EVERYBODY);
-            assert!(folded.level[0].is_nan() && folded.mean[0].upper().count() == 0, "{wrong}");
+            assert!(folded.level[0].is_nan() && folded.times[0].cells() == [0; 3], "{wrong}");
         }
     }
 
@@ -411,7 +396,7 @@ mod tests {
         );
         let relative = own.relative_to(&other).unwrap();
         assert_eq!(relative.lengths, [Bytes(64)]);
-        assert_eq!((relative.level[0], relative.one_way.len()), (own.level[1], 1));
+        assert_eq!((relative.level[0], relative.times.len()), (own.level[1], 1));
         // To host a it takes twice as long as it did, besides what everything takes.
         let ratio = relative.from_to(0, 1, 0) - relative.from_to(0, 1, 2);
         assert!(is_near(ratio, 2f64.ln()), "{ratio}");
@@ -427,15 +412,6 @@ mod tests {
                 square(hosts, |from, to| slow(to) + 0.2 * ((from * 7919 + to * 104_729) % 1009) as f64 / 1009.0);
             let exact = median(&mut values.values().iter().map(|value| f64::from(*value)).collect::<Vec<_>>());
             assert!((f64::from(middle(&values)) - exact).abs() < 0.002, "{hosts} hosts: {} {exact}", middle(&values));
-        }
-    }
-
-    #[test]
-    fn both_halves_make_the_times_again() {
-        let logarithm = |from: usize, to: usize| 0.3 * from as f64 - 0.7 * to as f64 + 0.1 * (from * to) as f64;
-        let folded = Folded::of_logarithms(&[1], vec![square(5, logarithm)]);
-        for (from, to) in (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to) {
-            assert!(is_near(folded.from_to(0, from, to) + folded.level[0].ln(), logarithm(from, to)));
         }
     }
 }

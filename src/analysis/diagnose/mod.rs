@@ -28,7 +28,6 @@ pub(super) mod places;
 mod rails;
 mod ranks;
 mod scatter;
-mod split;
 pub mod stuck;
 
 pub use findings::{Agreement, AtLength, Finding, RetestVerdict, Waited};
@@ -122,9 +121,15 @@ impl Direction {
         }
     }
 
-    /// What counts this way of what is seen outward and inward.
+    /// What counts this way of what is seen outward and inward; of both ways the one that is known.
     pub(super) fn of(self, out: f64, into: f64) -> f64 {
-        self.effect((out + into) / 2.0, (out - into) / 2.0)
+        match self {
+            Self::Send => out,
+            Self::Receive => into,
+            Self::Both if out.is_nan() => into,
+            Self::Both if into.is_nan() => out,
+            Self::Both => (out + into) / 2.0,
+        }
     }
 }
 

@@ -102,11 +102,11 @@ mod tests {
         assert_eq!((&folded.names, times.hosts()), (&times.names, 3));
         assert!((folded.level[0] - 0.1).abs() < 1e-6 && (times.level[0] - 1.0).abs() < 1e-6);
         // A tenth of the time everywhere: nobody scatters more.
-        assert!(are_all(&folded.mean[0], 0.0) && are_all(&folded.half[0], 0.0));
-        assert!((times.half[0].at(0, 1) - 7f64.ln() / 2.0).abs() < 1e-5);
+        assert!(are_all(&folded.times[0], 0.0));
+        assert!((times.from_to(0, 0, 1) - times.from_to(0, 1, 0) - 7f64.ln()).abs() < 1e-5);
         // What is steady enough is alike.
         let (_, panels) = read(&run(&names, &BOTH, |from, to| (seconds(from), 0.001 * (1 + to) as f64)));
-        assert!(are_all(&panels[0].mean[0], 0.0) && are_all(&panels[0].half[0], 0.0));
+        assert!(are_all(&panels[0].times[0], 0.0));
         let (times, panels) = read(&run(&names, &BOTH[..1], |from, _| (seconds(from), 0.1)));
         assert!(panels.is_empty() && times.hosts() == 3);
     }

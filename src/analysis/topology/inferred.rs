@@ -74,7 +74,8 @@ impl Inferred {
             return Ok(None);
         };
         let are_pairs_few = folded.measured() < places::LEAST_MEASURED;
-        let (mean, level) = (folded.mean.clone(), folded.level.clone());
+        let mean: Vec<Square> = folded.times.iter().map(Square::both_ways).collect();
+        let level = folded.level.clone();
         let near = places::near(run, &folded)?;
         let group = match hosts < LEAST_HOSTS {
             true => vec![0; hosts],

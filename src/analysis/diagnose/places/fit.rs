@@ -100,7 +100,7 @@ impl Fit {
             freedom: 1.0,
             partners: vec![0; hosts],
         };
-        let turned = turned(values);
+        let turned = values.turned();
         fit.find_base(values, distances);
         // Medians of rows, and of columns.
         let (mut of_rows, mut of_columns) = (vec![0.0; hosts], vec![0.0; hosts]);
@@ -218,18 +218,4 @@ fn usual(cells: &mut [(f64, usize)], ways: usize) -> f64 {
         below >= USUAL
     };
     cells.iter().find(reaches).map_or(f64::NAN, |(value, _)| *value)
-}
-
-/// Rows for columns.
-fn turned(square: &Square) -> Square {
-    let side = square.side();
-    let mut turned = Square::zero(side);
-    // As many columns at a time as stand together in memory.
-    turned.rows_mut().chunks(16).enumerate().for_each(|(chunk, mut rows)| {
-        for column in 0..side {
-            let values = &square.row(column)[chunk * 16..];
-            rows.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
-        }
-    });
-    turned
 }

@@ -341,7 +341,7 @@ pub fn more_than_elsewhere(own: &[f64], seen: &[f64], all: &[f64], least: f64) -
 pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
     let fit = &view.fit;
     let hosts = fit.send.len();
-    let of_pair = |i: usize, j: usize| (fit.rest.at(i, j) + fit.rest.at(j, i)) / 2.0;
+    let of_pair = |i: usize, j: usize| Direction::Both.of(fit.rest.at(i, j), fit.rest.at(j, i));
     // With what the host adds to them: where many are slow, a part of that.
     let beyond = |i: usize, j: usize| of_pair(i, j) + (fit.send[i] + fit.receive[i]) / 2.0;
     let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);

@@ -152,10 +152,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        analysis::{
-            drawn::{generator, square, symmetric},
-            square::Square,
-        },
+        analysis::drawn::{generator, square, symmetric},
         units::Bytes,
     };
 
@@ -169,12 +166,10 @@ mod tests {
             for length in [0, 64, 4096, 1 << 18] {
                 let is_of_few = |i: usize| i.is_multiple_of(4);
                 let is_known = |i: usize, j: usize| !is_of_few(i) && !is_of_few(j) || i.abs_diff(j) == 1;
-                folded.mean.push(symmetric(hosts, |i, j| match (is_known(i, j), rng.random_bool(0.1)) {
+                folded.times.push(symmetric(hosts, |i, j| match (is_known(i, j), rng.random_bool(0.1)) {
                     (false, _) => f64::NAN,
                     (true, is_disturbed) => 0.1 * rng.random::<f64>() + if is_disturbed { 2.0 } else { 0.0 },
                 }));
-                folded.half.push(Square::zero(hosts));
-                folded.one_way.push(Vec::new());
                 folded.level.push(1e-6);
                 folded.lengths.push(Bytes(length));
             }

@@ -186,7 +186,10 @@ pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distan
         return Distances::flat(folded.hosts());
     }
     let shortest = shortest(folded);
-    Distances::find(&folded.of_lengths(&shortest), &medians(folded, &[shortest]), known)
+    let mut short = folded.of_lengths(&shortest);
+    short.times.iter_mut().for_each(|times| *times = times.filled());
+    let all = (0..shortest.len()).collect();
+    Distances::find(&short, &medians(&short, &[all]), known)
 }
 
 /// Finds the places that are slow in a run, and which hosts are of which kind.
@@ -195,7 +198,7 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
     if !asked.mode.is_collective() {
         let bands = bands(&folded.level);
         let ends = [bands.first(), bands.last()].into_iter().flatten();
-        let ends: Vec<Square> = ends.map(|band| medians(folded, std::slice::from_ref(band))).collect();
+        let ends: Vec<Square> = ends.map(|band| medians(folded, std::slice::from_ref(band)).filled()).collect();
         kinds = distances.find_kinds(&ends);
     }
     let mut verdict = judge_with(folded, distances, asked, &[]);

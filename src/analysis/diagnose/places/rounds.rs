@@ -31,13 +31,13 @@ impl<'a> AtLength<'a> {
     fn of(folded: &Folded, verdict: &Verdict, (length, rounds): (usize, &'a Rounds<'a>), least: f64) -> Self {
         let fit = &verdict.fits[length];
         let own: Vec<f64> = fit.send.iter().zip(&fit.receive).map(|(send, receive)| (send + receive) / 2.0).collect();
-        let mut beyond = Square::missing(folded.hosts());
+        let mut beyond = folded.times[length].both_ways();
         beyond.rows_mut().enumerate().for_each(|(i, row)| {
             let class = verdict.distances.class_from(i);
-            let pairs = row.iter_mut().zip(folded.mean[length].row(i)).zip(&own).enumerate();
-            pairs.for_each(|(j, ((value, mean), other))| {
-                *value = (f64::from(*mean) - fit.level(class(j)) - other) as f32
-            });
+            row.iter_mut()
+                .zip(&own)
+                .enumerate()
+                .for_each(|(j, (value, other))| *value = (f64::from(*value) - fit.level(class(j)) - other) as f32);
         });
         let least = least.max(folded.apart / folded.level[length]);
         Self { beyond, own, rounds, noise: fit.noise, least }

@@ -11,7 +11,10 @@ use super::{
     fit::{self, Fit, HUBER, PRECISION, centre},
 };
 use crate::{
-    analysis::{diagnose::folded::Folded, square::Square},
+    analysis::{
+        diagnose::{Direction, folded::Folded},
+        square::Square,
+    },
     stats::{median, median_of, scatter_about_zero},
 };
 
@@ -79,7 +82,7 @@ impl View {
         let once = pairs.filter(|(i, shift)| 2 * shift < hosts || i < shift);
         let means = once
             .map(|(i, shift)| (i, (i + shift) % hosts))
-            .map(|(i, j)| (rest.at(i, j) + rest.at(j, i)) / 2.0)
+            .map(|(i, j)| Direction::Both.of(rest.at(i, j), rest.at(j, i)))
             .filter(|mean| !mean.is_nan());
         let mut means: Vec<f64> = means.collect();
         // A host's own number was taken from its pairs.
