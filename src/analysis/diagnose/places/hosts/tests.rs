@@ -89,6 +89,18 @@ fn a_host_that_is_slow_with_some_is_named_with_these_and_its_partners_are_not() 
 }
 
 #[test]
+fn some_pairs_of_a_host_that_differ_by_less_than_healthy_ways_do_are_no_fault() {
+    let found = |more: f64| {
+        let mut rng = generator(3);
+        let is_slow = |i, j| i == 2 && (3..7).contains(&j);
+        let values =
+            square(30, |i, j| 0.002 * normal(&mut rng) + if is_slow(i, j) || is_slow(j, i) { more } else { 0.0 });
+        in_part(&of(values, 0.002), &Distances::flat(30), &[false; 30], BUDGET).len()
+    };
+    assert_eq!([0.04, 0.06].map(found), [0, 1]);
+}
+
+#[test]
 fn a_host_of_few_pairs_is_not_blamed_for_what_slows_pairs_everywhere() {
     // 16 hosts that met six others each, of which other messages slowed two in five.
     let mut rng = generator(7);
