@@ -139,13 +139,7 @@ pub(super) fn new_losses(base: &dyn Run, new: &dyn Run, joined: &Joined) -> Resu
 
 /// Some hosts and some lengths of a run, by number, in this order.
 fn select(folded: &Folded, hosts: &[usize], lengths: &[usize]) -> Folded {
-    let mut selected = folded.of_hosts(hosts);
-    selected = Folded {
-        lengths: lengths.iter().map(|length| folded.lengths[*length]).collect(),
-        level: lengths.iter().map(|length| folded.level[*length]).collect(),
-        times: lengths.iter().map(|length| selected.times[*length].clone()).collect(),
-        ..selected
-    };
+    let mut selected = folded.of_lengths(lengths).of_hosts(hosts);
     // The level was that of all hosts.
     for (level, times) in selected.level.iter_mut().zip(&mut selected.times) {
         let middle = middle(times);

@@ -88,7 +88,7 @@ impl Folded {
     }
 
     /// Some lengths, by number.
-    pub(super) fn of_lengths(&self, lengths: &[usize]) -> Self {
+    pub fn of_lengths(&self, lengths: &[usize]) -> Self {
         Self {
             names: self.names.clone(),
             lengths: lengths.iter().map(|length| self.lengths[*length]).collect(),
