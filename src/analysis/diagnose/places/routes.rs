@@ -15,6 +15,9 @@ use crate::{
     stats::{median, median_of, quantile},
 };
 
+/// How far either half of normal numbers is apart about its mean, in standard deviations of all: `sqrt(1 - 2 / pi)`.
+const OF_HALVES: f64 = 0.603;
+
 /// Leaves of which some routes are slow: outward, all their hosts toward some others; inward, some of their hosts from
 /// everywhere outside (static routes: the destination chooses the cable).
 pub fn slow(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
@@ -58,17 +61,21 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         };
         tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
-    // How far destinations are apart that take the same cable, in leaves of which nothing is wrong.
+    let error = |table: &Table| 1.36 * fit.noise / (table.set.members.len() as f64).sqrt();
+    // How far destinations are apart that take the same cable: of few leaves one with slow routes would widen it, so that it
+    // is that about two levels, of which a half each is nearer than all are.
     let rests = tables.iter().flat_map(|table| {
-        let mut known: Vec<f64> = table.values.iter().copied().filter(|value| !value.is_nan()).collect();
-        let level = median(&mut known);
-        table.values.iter().map(move |value| value - level)
+        let levels = two_levels(&table.values, error(table));
+        let level = median(&mut table.values.clone());
+        let rest = move |(number, value): (usize, &f64)| match &levels {
+            Some(levels) if levels.is_upper[number] => (value - levels.lower - levels.effect) / OF_HALVES,
+            Some(levels) => (value - levels.lower) / OF_HALVES,
+            None => value - level,
+        };
+        table.values.iter().enumerate().map(rest)
     });
     let Some(spread) = Spread::of(rests) else { return Vec::new() };
-    let levels = |table: &Table| {
-        let deviation = spread.deviation.max(1.36 * fit.noise / (table.set.members.len() as f64).sqrt());
-        two_levels(&table.values, deviation)
-    };
+    let levels = |table: &Table| two_levels(&table.values, spread.deviation.max(error(table)));
     // Where most ends are slow toward, other leaves are slow toward the rest.
     let is_some = |(table, mixture): &(&Table, Mixture)| {
         let slow = mixture.is_upper.iter().filter(|slow| **slow).count();
@@ -171,6 +178,24 @@ mod tests {
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.hosts), (Direction::Send, &sets[0].members));
         assert!(found.place.toward.iter().all(|host| *host >= 8 && host % 2 == 1), "{:?}", found.place.toward);
+    }
+
+    #[test]
+    fn one_of_two_cables_of_one_leaf_of_three_is_found() {
+        // Every second destination is reached over it, out of the leaf and in it. Every second host sends more slowly, by next
+        // to nothing.
+        let way = |i: usize, j: usize| match (i / 8 == j / 8, i / 8 == 1 || j / 8 == 1, j % 2) {
+            (true, ..) => 0.0,
+            (_, true, 0) => 0.61,
+            _ => 0.09,
+        };
+        let times = square(24, |i, j| way(i, j) + if i.is_multiple_of(2) { 1e-4 } else { 0.0 });
+        let sets: Vec<Set> = (0..3).map(|leaf| Set::of((leaf * 8..(leaf + 1) * 8).collect(), 24)).collect();
+        let view = View::of_square(times, &Distances::of_leaves((0..24).map(|host| host / 8).collect()), 0.0);
+        let found = outward(&view, &sets, BUDGET);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        let toward: Vec<usize> = (0..24).filter(|j| j / 8 != 1 && j % 2 == 0).collect();
+        assert_eq!((&found.place.hosts, &found.place.toward), (&sets[1].members, &toward));
     }
 
     #[test]
