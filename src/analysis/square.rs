@@ -65,7 +65,7 @@ impl Square {
         turned
     }
 
-    /// What is missing one way is what is known the other way.
+    /// The same, where what is missing one way is taken from the other way.
     pub fn filled(&self) -> Self {
         self.with_back(|there, back| if there.is_nan() { back } else { there })
     }
@@ -79,6 +79,7 @@ impl Square {
         })
     }
 
+    /// `of(there, back)` of every pair.
     fn with_back(&self, of: impl Fn(f32, f32) -> f32 + Sync) -> Self {
         let mut all = self.turned();
         let of_row = |(i, row): (usize, &mut [f32])| {

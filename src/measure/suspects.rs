@@ -1,7 +1,7 @@
 //! Which pairs of a length are suspicious.
 //!
 //! In: the cells of a length that every process has. Out: [`Suspect`]s, and the worst of many. First come pairs that failed or
-//! timed out, then those that are slower than both of their hosts are to others, those that take longer than a detour by
+//! timed out, then those that are slower than both of their hosts are to others, those that take longer than the ways to
 //! hosts that are near, and pairs of hosts that are slow to everybody, by how many times. Half of the places are for pairs
 //! that were suspicious at the length before as well: on a large machine some pairs are disturbed by chance at every
 //! length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so that one
@@ -25,8 +25,8 @@ const SUSPICIOUS: f64 = 1.1;
 /// Most pairs of one host that are measured again.
 const OF_A_HOST: usize = 2;
 
-/// Of how many nearest hosts every rank tells all others: two that say how long a pair takes, for either of which a pair of
-/// its own may be slow as well.
+/// How many nearest hosts every rank names to all others: two are to say how long a pair takes at most, and as many may have
+/// a slow pair of their own.
 const NEAR: usize = 4;
 
 /// An ordered pair that is slower than it should be.
@@ -167,8 +167,8 @@ impl Usual {
         ranks.iter().fold(value * self.centre[1], |value, rank| value / self.of_host[plan.hosts.host_of(*rank)][1])
     }
 
-    /// How many times as long a pair of hosts takes as, by its ends' ways to others, it takes at most: in a tree no way
-    /// is longer than the longer of the ways from both ends to a third. Two such thirds have to say so.
+    /// How many times as long a pair of hosts takes as it may take at most: in a tree no way is longer than the longer of
+    /// the ways from both ends to a third host. Two thirds have to say so; NaN where they do not.
     fn detour(&self, plan: &Plan, cells: &Cells, [me, other]: [Rank; 2], value: f64) -> f64 {
         let hosts = &plan.hosts;
         let by_third = |&(third, beyond): &(Rank, f64)| {

@@ -8,7 +8,10 @@ use rayon::prelude::*;
 
 use super::{Change, Pairs, Subject};
 use crate::{
-    analysis::diagnose::{Agreement, AtLength, Direction, Symptom, folded::Folded, places::Suspect, symptom},
+    analysis::{
+        diagnose::{Agreement, AtLength, Direction, Symptom, folded::Folded, places::Suspect, symptom},
+        square::Square,
+    },
     record::Statistic,
     stats::median_of,
 };
@@ -135,7 +138,11 @@ impl Describer<'_> {
 
 /// A host that has no pairs left, at all lengths.
 pub(super) fn silent(base: &Folded, host: usize) -> Change {
-    let most = base.times.iter().map(|times| times.both_ways().present(host)).max().unwrap_or(0);
+    let pairs = |times: &Square| {
+        let is_known = |other: &usize| !times.at(host, *other).is_nan() || !times.at(*other, host).is_nan();
+        (0..times.side()).filter(is_known).count()
+    };
+    let most = base.times.iter().map(pairs).max().unwrap_or(0);
     Change {
         subject: Subject::Silent,
         hosts: vec![base.names[host].clone()],

@@ -43,21 +43,23 @@ pub(super) fn find(old: &[usize], new: &[usize], change: &Folded) -> Vec<Move> {
     let origins: Vec<Option<usize>> = (0..count(new)).map(origin).collect();
     let has_left = |host: usize| origins[new[host]] != Some(old[host]);
     let candidates: Vec<usize> = (0..hosts).filter(|host| has_left(*host)).collect();
-    if candidates.len() as f64 > MOST_MOVED * hosts as f64 {
+    if candidates.is_empty() || candidates.len() as f64 > MOST_MOVED * hosts as f64 {
         return Vec::new();
     }
     let stayed = |label: &[usize], group: usize| -> Vec<usize> {
         (0..hosts).filter(|host| label[*host] == group && !has_left(*host)).collect()
     };
     let moves = candidates.iter().map(|&host| Move { host, from: stayed(old, old[host]), to: stayed(new, new[host]) });
-    moves.filter(|change_of_place| is_clear(change_of_place, change)).collect()
+    let means: Vec<Square> = change.times.iter().map(Square::both_ways).collect();
+    moves.filter(|change_of_place| is_clear(change_of_place, &means)).collect()
 }
 
-fn is_clear(Move { host, from, to }: &Move, change: &Folded) -> bool {
+/// `change`: of pairs both ways, `[length]`.
+fn is_clear(Move { host, from, to }: &Move, change: &[Square]) -> bool {
     if from.len().min(to.len()) < LEAST_NEIGHBOURS {
         return false;
     }
-    change.times.iter().map(Square::both_ways).any(|mean| {
+    change.iter().any(|mean| {
         let toward = |others: &[usize]| median_of(others.iter().map(|other| mean.at(*host, *other)), &mut Vec::new());
         let noise = scatter(&mut mean.upper().collect::<Vec<_>>());
         let error = 1.2533 * noise * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();

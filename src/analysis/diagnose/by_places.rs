@@ -109,10 +109,11 @@ pub(super) fn judge_run(
         }));
         let found = tested(run, &is_left_out, (&folded, &verdict), (&verdict.suspects, &of_ranks))?;
         let mut is_explained = vec![false; hosts * hosts];
-        let mut passed = 0;
+        let has_passed = |finding: &&Finding| {
+            finding.kind == Kind::Link && finding.retest.is_some_and(|retest| retest != RetestVerdict::Confirmed)
+        };
+        let passed = found.iter().filter(has_passed).count();
         for (number, finding) in found.into_iter().enumerate() {
-            let is_passed = finding.retest.is_some_and(|retest| retest != RetestVerdict::Confirmed);
-            passed += usize::from(is_passed && finding.kind == Kind::Link);
             match fate(&finding, schedule) {
                 Fate::Finding => {
                     let place = verdict.suspects.get(number).map(|suspect| suspect.place.crossing(hosts));

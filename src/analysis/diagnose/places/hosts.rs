@@ -379,7 +379,7 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
         let own: Vec<f64> = others.iter().map(|other| beyond(*host, *other)).collect();
         let seen: Vec<f64> = others.iter().map(|other| beyond(*other, *host)).collect();
         let log = log.max(budget.price(hosts) - more_than_elsewhere(&own, &seen, &everywhere, found.effect / 2.0));
-        // What some pairs of a host share is a way.
+        // What some pairs of a host share may be a way, and healthy ones differ by more than hosts do.
         let is_one = found.effect >= budget.least.way.max(view.tick) && budget.allows(log);
         is_one.then(|| {
             let place = Place { toward: slow, ..Place::of(Kind::Node, vec![*host], Direction::Both) };

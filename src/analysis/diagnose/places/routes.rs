@@ -15,7 +15,8 @@ use crate::{
     stats::{median, median_of, quantile},
 };
 
-/// How far either half of normal numbers is apart about its mean, in standard deviations of all: `sqrt(1 - 2 / pi)`.
+/// Standard deviation of the upper or the lower half of normal numbers about its own mean, in units of that of all:
+/// `sqrt(1 - 2 / pi)`. By it, what is left about two levels is as wide as what is left about one.
 const OF_HALVES: f64 = 0.603;
 
 /// Leaves of which some routes are slow: outward, all their hosts toward some others; inward, some of their hosts from
@@ -29,8 +30,8 @@ pub fn slow(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     found
 }
 
-/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of
-/// these, but not fewer than `least`, for of two slow cards the slower one counts, and says nothing of the way.
+/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these, for of
+/// two slow cards the slower one counts, and says nothing of the way. From so many at `least`, where there are as many.
 fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>, least: usize) -> Vec<f64> {
     let fit = &view.fit;
     let mut senders: Vec<usize> =
@@ -62,8 +63,8 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
     let error = |table: &Table| 1.36 * fit.noise / (table.set.members.len() as f64).sqrt();
-    // How far destinations are apart that take the same cable: of few leaves one with slow routes would widen it, so that it
-    // is that about two levels, of which a half each is nearer than all are.
+    // How far destinations are apart that take the same cable. A leaf with slow routes has two levels, and is taken about
+    // these: of few leaves it would widen what it is judged by.
     let rests = tables.iter().flat_map(|table| {
         let levels = two_levels(&table.values, error(table));
         let level = median(&mut table.values.clone());

@@ -62,7 +62,8 @@ impl Verdict {
             };
             suspect.effects = (0..lengths.len()).map(at).collect();
             let most = suspect.effects.iter().copied().fold(0.0, f64::max);
-            // The largest of single cells may be a moment's: no more than the lengths share that the link was found in.
+            // The largest effect of a single pair may be a moment's: it counts as no more than what the lengths share in which
+            // the link was found.
             let mut clipped = suspect.effects.clone();
             if suspect.place.kind == Kind::Link {
                 clipped.iter_mut().filter(|own| **own > suspect.effect).for_each(|own| *own = suspect.effect);
