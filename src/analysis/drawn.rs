@@ -59,6 +59,23 @@ pub fn torus(sides: [usize; 3], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     places.iter().map(|a| places.iter().map(|b| hops(a, b)).collect()).collect()
 }
 
+/// The routers on the way between two of a torus whose numbers run along the first axis first, as the way does, the shorter
+/// way round.
+pub fn route(sides: [usize; 3], from: usize, to: usize) -> Vec<usize> {
+    let at = |host: usize| [host % sides[0], host / sides[0] % sides[1], host / sides[0] / sides[1]];
+    let (mut here, end) = (at(from), at(to));
+    let mut route = vec![from];
+    for axis in 0..3 {
+        let side = sides[axis];
+        while here[axis] != end[axis] {
+            let up = 2 * ((end[axis] + side - here[axis]) % side) <= side;
+            here[axis] = (here[axis] + if up { 1 } else { side - 1 }) % side;
+            route.push(here[0] + sides[0] * (here[1] + sides[1] * here[2]));
+        }
+    }
+    route
+}
+
 /// Takes out each pair, both ways, with a probability.
 pub fn lose_pairs(squares: &mut [&mut Square], share: f64, rng: &mut ChaCha8Rng) {
     let hosts = squares[0].side();

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Judges a run once more where places of it are as fast as their peers once they are measured again alone: others were on
-/// the way. What such hosts take at these lengths is left out, such ways are not looked for. Returns them too.
+/// the way. What crosses such hosts and cables at these lengths is left out, such ways are not looked for. Returns them too.
 pub(super) fn without_refuted(
     run: &dyn Run,
     is_left_out: &[bool],
@@ -34,12 +34,16 @@ pub(super) fn without_refuted(
     if refuted.is_empty() {
         return Ok((verdict, found));
     }
-    let (hosts, ways): (Vec<&Suspect>, Vec<&Suspect>) =
-        refuted.into_iter().partition(|suspect| suspect.place.kind == Kind::Node);
+    let (own, ways): (Vec<&Suspect>, Vec<&Suspect>) =
+        refuted.into_iter().partition(|suspect| matches!(suspect.place.kind, Kind::Node | Kind::Cable));
     let all = folded.hosts();
-    for Suspect { place, range, .. } in hosts {
-        let pairs = (range.0..=range.1).flat_map(|length| (0..all).map(move |other| (length, other)));
-        pairs.for_each(|(length, other)| folded.leave_out(length, (place.hosts[0], other)));
+    for Suspect { place, range, .. } in own {
+        let is_crossing = place.crossing(all);
+        for (length, cell) in (range.0..=range.1).flat_map(|length| (0..all * all).map(move |cell| (length, cell))) {
+            if is_crossing[cell] {
+                folded.leave_out(length, (cell / all, cell % all));
+            }
+        }
     }
     let known: Vec<Place> = ways.into_iter().map(|suspect| suspect.place.clone()).collect();
     let mut again = places::judge_with(folded, verdict.distances, asked, &known);

@@ -132,7 +132,13 @@ fn again(
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
             // Where pairs are measured one after another, both times.
             let usual_second = if is_isolated { usual_alone } else { usual };
-            Again { length, on, second: second - usual_second, alone: alone - usual_alone }
+            let (second, alone) = (second - usual_second, alone - usual_alone);
+            let cables = suspects.iter().enumerate().filter(|(_, own)| own.place.kind == Kind::Cable);
+            let may_cross = |own: &Suspect| places::may_cross(&places.distances, &own.place, (from, to));
+            let is_own = cables.clone().any(|(_, own)| own.place.hosts == [from, to] || own.place.hosts == [to, from]);
+            let is_slow = |number: usize| alone > found[number].ratio.ln() / 2.0;
+            let cables = cables.filter(|(number, own)| is_slow(*number) && may_cross(own)).map(|(number, _)| number);
+            Again { length, on, cables: cables.collect(), is_own, second, alone }
         }));
     }
     Ok(pairs)
@@ -179,17 +185,30 @@ fn confirmed_range(
 /// that cross none which these have confirmed.
 fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) -> Vec<Option<(RetestVerdict, f64)>> {
     // What a finding is about has changed with its range.
-    let is_on = |pair: &Again, number: usize| pair.on.contains(&number) && found[number].curve[pair.length].is_meant;
-    let verdict = |number: usize, is_of: &dyn Fn(&Again) -> bool| {
-        let own: Vec<&Again> = pairs.iter().filter(|pair| is_on(pair, number) && is_of(pair)).collect();
-        retest(&own, noise, &found[number], is_isolated)
+    let is_meant = |pair: &Again, number: usize| found[number].curve[pair.length].is_meant;
+    let own = |number: usize, is_of: &dyn Fn(&Again) -> bool| -> Vec<&Again> {
+        let is_on = |pair: &&Again| pair.on.contains(&number) && is_meant(pair, number);
+        pairs.iter().filter(is_on).filter(|pair| is_of(pair)).collect()
     };
-    let is_single = |pair: &Again| pair.on.iter().filter(|number| is_on(pair, **number)).count() == 1;
-    let mut verdicts: Vec<_> = (0..found.len()).map(|number| verdict(number, &is_single)).collect();
+    // What else it may be slow for: which of the cables that it may take does that is not known.
+    let others = |pair: &Again, number: usize| -> Vec<usize> {
+        let cables = pair.cables.iter().filter(|_| found[number].kind == Kind::Cable);
+        let all = pair.on.iter().chain(cables).copied();
+        all.filter(|other| *other != number && is_meant(pair, *other)).collect()
+    };
+    let by_single = |number: usize| {
+        let finding = &found[number];
+        let single = crossing(own(number, &|pair| others(pair, number).is_empty()), noise, finding)?;
+        retest(&single, noise, finding, is_isolated)
+    };
+    let mut verdicts: Vec<_> = (0..found.len()).map(by_single).collect();
     let confirmed: Vec<bool> =
         verdicts.iter().map(|verdict| matches!(verdict, Some((RetestVerdict::Confirmed, _)))).collect();
     for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
-        *unknown = verdict(number, &|pair| !pair.on.iter().any(|place| confirmed[*place]));
+        let is_of = |pair: &Again| !others(pair, number).iter().any(|place| confirmed[*place]);
+        let all = own(number, &is_of);
+        let all = crossing(all.clone(), noise, &found[number]).unwrap_or(all);
+        *unknown = retest(&all, noise, &found[number], is_isolated);
     }
     verdicts
 }
@@ -213,19 +232,37 @@ pub(super) fn spread(times: &mut [f64]) -> f64 {
     (quantile(times, high) - quantile(times, low)) / (normal.inverse_cdf(high) - normal.inverse_cdf(low))
 }
 
-/// A pair that was measured again: at which length, by number, which findings are about it, and what it took, `ln(time /
-/// usual)`.
+/// A pair that was measured again: at which length, by number, which findings are about it, which cables may make it slow,
+/// whether it is a cable's own, and what it took, `ln(time / usual)`.
 struct Again {
     length: usize,
     on: Vec<usize>,
+    cables: Vec<usize>,
+    is_own: bool,
     second: f64,
     alone: f64,
+}
+
+/// Of pairs that may cross a place those that do; `None` where these are not known. Of a cable they are its own pair, or two
+/// that are slow, though one pair in a hundred is by so much: another one that is as fast as usual may go another way.
+fn crossing<'a>(pairs: Vec<&'a Again>, noise: f64, finding: &Finding) -> Option<Vec<&'a Again>> {
+    if finding.kind != Kind::Cable {
+        return Some(pairs);
+    }
+    let (own, others): (Vec<&Again>, Vec<&Again>) = pairs.into_iter().partition(|pair| pair.is_own);
+    let least = (finding.ratio.ln() / 2.0).max(error(noise, 1));
+    let slow: Vec<&Again> = others.into_iter().filter(|pair| pair.alone > least).collect();
+    match own.is_empty() {
+        true => (slow.len() > 1).then_some(slow),
+        false => Some(own),
+    }
 }
 
 /// `noise`: of a pair.
 fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) -> Option<(RetestVerdict, f64)> {
     // Latency is a smaller part of longer messages: at every length the size is compared with that of the place there.
     let there = |pair: &&&Again| finding.curve[pair.length].ratio.ln() / finding.ratio.ln();
+    let half = finding.ratio.ln() / 2.0;
     let meant = || pairs.iter().filter(|pair| there(pair) >= 0.5);
     let mut alone: Vec<f64> = meant().map(|pair| pair.alone / there(&pair)).collect();
     let mut second: Vec<f64> = meant().map(|pair| pair.second / there(&pair)).collect();
@@ -238,7 +275,6 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
         _ if is_isolated => alone.append(&mut second),
         _ => {}
     }
-    let half = finding.ratio.ln() / 2.0;
     // Messages that share a way slow each other down: alone it is faster, even where it is at fault.
     let least = match is_shared(finding.kind) {
         true => Least::OF_TIMES.way.max(error(noise, alone.len())).min(half),

@@ -2,12 +2,13 @@
 
 mod again;
 mod few;
+mod torus;
 
 use super::*;
 use crate::{
     analysis::{
         diagnose::{Diagnosis, Options, diagnose},
-        drawn::{generator, is_same_partition, normal, torus},
+        drawn::{generator, is_same_partition, normal},
     },
     plan::{Config, Plan, Schedule, Sweep},
     record::{Cell, Header, MemoryRun, Provenance, Retest, Sink, State, Statistic},
@@ -317,20 +318,6 @@ fn a_rank_with_little_bandwidth_among_others_is_measured_again_and_a_late_one_ne
     let late = |_, from: usize, to: usize| if is_of(5, from, to) { 0.4e-6 } else { 0.0 };
     let late = judged(&measured_by_ranks((12, 2, Schedule::Disjoint), late, |_, _| 1.0));
     assert_eq!(found(&late), ["rank n02 both latency"]);
-}
-
-#[test]
-fn kinds_of_hosts_on_a_torus_are_a_remark() {
-    let hops = torus([3, 3, 3], &mut generator(9));
-    let late = |host: usize| if host < 12 { 0.25e-6 } else { 0.0 };
-    let more = |_, from: usize, to: usize| {
-        let of_leaves = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
-        0.18e-6 * hops[from][to] - of_leaves + late(from) + late(to)
-    };
-    let diagnosis = judged(&measured((27, Schedule::Isolated), more, |_, _| 1.0));
-    assert_eq!((found(&diagnosis), diagnosis.verdict()), (Vec::new(), "healthy"));
-    let [Remark::Kinds { hosts, .. }] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
-    assert_eq!(hosts.len(), 12);
 }
 
 #[test]

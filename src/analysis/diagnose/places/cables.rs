@@ -145,13 +145,11 @@ fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least
             continue;
         }
         let is_slow = value > expected(fit, distances, (from, to), (i, j)) / 2.0;
-        let hops = |a: usize, b: usize| distances.hops(a, b).map_or(0, usize::from);
-        let may_cross = |from: usize, to: usize| hops(i, from) + 1 + hops(to, j) == hops(i, j);
         // What harms a cable mostly harms both ways: these pairs say nothing of how many are slow by chance.
-        if may_cross(to, from) {
+        if may_take(distances, (to, from), (i, j)) {
             continue;
         }
-        let may_cross = may_cross(from, to);
+        let may_cross = may_take(distances, (from, to), (i, j));
         if is_slow && may_cross {
             cells.push((i * hosts + j) as u32);
             effects.push(value);
@@ -175,6 +173,18 @@ fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least
     Some(OneWay { from, to, effect: centre(&mut effects, fit.noise), log, own_log, cells })
 }
 
+/// Whether one of the shortest routes of a pair takes this cable, in a direction in which it is slow.
+pub fn may_cross(distances: &Distances, cable: &Place, pair: (usize, usize)) -> bool {
+    let [a, b] = cable.hosts[..] else { return false };
+    may_take(distances, (a, b), pair) || cable.direction == Direction::Both && may_take(distances, (b, a), pair)
+}
+
+/// The same of a cable one way.
+fn may_take(distances: &Distances, (from, to): (usize, usize), (i, j): (usize, usize)) -> bool {
+    let hops = |a: usize, b: usize| distances.hops(a, b).map_or(0, usize::from);
+    hops(i, from) + 1 + hops(to, j) == hops(i, j)
+}
+
 /// What a pair takes more that crosses a cable, from what its own pair takes more: as many seconds.
 fn expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize), (i, j): (usize, usize)) -> f64 {
     let base = |i, j| fit.base[distances.class(i, j)];
@@ -184,29 +194,14 @@ fn expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize), (i, j)
 #[cfg(test)]
 mod tests {
     use super::{super::Least, *};
-    use crate::analysis::drawn::{generator, normal, square};
+    use crate::analysis::drawn::{self, generator, normal, square};
 
     const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
     const SIDES: [usize; 3] = [5, 4, 3];
     const HOSTS: usize = 60;
 
-    fn at(host: usize) -> [usize; 3] {
-        [host % 5, host / 5 % 4, host / 20]
-    }
-
-    /// The routers on the way, along the first axis first, the shorter way round.
     fn route(from: usize, to: usize) -> Vec<usize> {
-        let (mut here, end) = (at(from), at(to));
-        let mut route = vec![from];
-        for axis in 0..3 {
-            let side = SIDES[axis];
-            while here[axis] != end[axis] {
-                let up = 2 * ((end[axis] + side - here[axis]) % side) <= side;
-                here[axis] = (here[axis] + if up { 1 } else { side - 1 }) % side;
-                route.push(here[0] + 5 * here[1] + 20 * here[2]);
-            }
-        }
-        route
+        drawn::route(SIDES, from, to)
     }
 
     fn found(excess: impl Fn(usize, usize) -> f64) -> Vec<Suspect> {

@@ -67,6 +67,7 @@ mod view;
 use rayon::prelude::*;
 
 pub use bursts::{Burst, busy, find as bursts};
+pub use cables::may_cross;
 pub use distance::Distances;
 pub use fit::{EFFICIENCY, USUAL};
 pub use jitter::{Scatterer, find as jitter};

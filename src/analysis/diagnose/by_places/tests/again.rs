@@ -4,7 +4,7 @@ use super::*;
 
 /// Measures pairs of the longest messages again, among others and alone, with so many times the times; and others, each with
 /// that alone.
-fn measured_again(
+pub(super) fn measured_again(
     mut run: MemoryRun,
     (pairs, second, alone): (&[(usize, usize)], f64, f64),
     others: &[((usize, usize), f64)],
