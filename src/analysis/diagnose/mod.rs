@@ -111,6 +111,11 @@ impl Direction {
         }
     }
 
+    /// One way each.
+    pub(super) fn ways(self) -> Vec<Self> {
+        if self == Self::Both { vec![Self::Send, Self::Receive] } else { vec![self] }
+    }
+
     /// The effect this way, of which `common` is what both ways have and `side` is what sending has more and receiving
     /// less.
     pub(super) fn effect(self, common: f64, side: f64) -> f64 {

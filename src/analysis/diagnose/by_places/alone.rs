@@ -80,40 +80,9 @@ pub(super) fn find(
     };
     let slow = |pairs: &[Pair]| pairs.iter().filter(|pair| pair.is_slow).count() as f64;
     let all = slow(&pairs);
-    let Some(mut found) = next(&mut pairs) else { return Ok(None) };
+    let Some(found) = next(&mut pairs) else { return Ok(None) };
     // Several places fail at once less often than there is one that is not known: groups of leaves that were not found.
-    if let Some(other) = next(&mut pairs) {
-        if !is_other_way(&found.place, &other.place) || next(&mut pairs).is_some() {
-            return Ok(None);
-        }
-        found.place = both_ways(found.place, other.place);
-    }
-    Ok((slow(&pairs) <= (1.0 - places::ALL) * all).then_some(found))
-}
-
-/// Whether what is slow one way is slow the other way too: hosts, gates, and leaves, be it all of their routes or some.
-fn is_other_way(known: &Place, new: &Place) -> bool {
-    let is_leaf = |place: &Place| matches!(place.kind, Kind::Group | Kind::Routes);
-    let is_reverse = known.hosts == new.toward && known.toward == new.hosts;
-    match known.kind {
-        Kind::Gate => new.kind == Kind::Gate && is_reverse && known.direction == new.direction,
-        _ => {
-            (known.kind == new.kind || is_leaf(known) && is_leaf(new))
-                && known.hosts == new.hosts
-                && known.direction == new.direction.reversed()
-        }
-    }
-}
-
-/// The same place both ways; a whole way, where it is that one way.
-fn both_ways(mut place: Place, other: Place) -> Place {
-    place.direction = Direction::Both;
-    if place.kind == Kind::Group || other.kind == Kind::Group {
-        (place.kind, place.toward) = (Kind::Group, Vec::new());
-    } else if place.kind == Kind::Routes {
-        place.toward.extend(other.toward);
-    }
-    place
+    Ok((next(&mut pairs).is_none() && slow(&pairs) <= (1.0 - places::ALL) * all).then_some(found))
 }
 
 /// The pairs that were measured again and cross nothing that was found, in long messages; and what is usual of these.
@@ -170,19 +139,22 @@ fn candidates(verdict: &Verdict) -> Vec<Place> {
     let [pods, leaves] = places::sets(&verdict.distances);
     let hosts = verdict.distances.leaf.len();
     let mut all = Vec::new();
-    for direction in [Direction::Send, Direction::Receive] {
+    for direction in [Direction::Send, Direction::Receive, Direction::Both] {
         all.extend((0..hosts).map(|host| Place::of(Kind::Node, vec![host], direction)));
         let of_set = |kind| move |set: &Set| Place::of(kind, set.members.clone(), direction);
         all.extend(leaves.iter().chain(&pods).map(of_set(Kind::Group)));
         all.extend(leaves.iter().filter(|set| set.members.len() > 1).map(of_set(Kind::Routes)));
     }
     for sets in [&leaves, &pods] {
-        let ways = sets.iter().flat_map(|own| sets.iter().map(move |other| (&own.members, &other.members)));
-        let way = |(own, other): (&Vec<usize>, &Vec<usize>)| Place {
-            toward: other.clone(),
-            ..Place::of(Kind::Gate, own.clone(), Direction::Send)
-        };
-        all.extend(ways.filter(|(own, other)| own != other).map(way));
+        let ways = (0..sets.len()).flat_map(|own| (0..sets.len()).map(move |other| (own, other)));
+        for (own, other) in ways.filter(|(own, other)| own != other) {
+            let way = |direction| Place {
+                toward: sets[other].members.clone(),
+                ..Place::of(Kind::Gate, sets[own].members.clone(), direction)
+            };
+            all.push(way(Direction::Send));
+            all.extend((own < other).then(|| way(Direction::Both)));
+        }
     }
     all
 }
@@ -199,17 +171,22 @@ impl Times<'_> {
         let mut place = place.clone();
         if place.kind == Kind::Routes {
             // The destination chooses.
-            let is_sent = place.direction == Direction::Send;
-            let ways = near.iter().filter(|pair| place.hosts.contains(&pair.from) == is_sent);
+            let ways = near.iter().filter(|pair| place.direction.ways().contains(&way(&place, pair)));
             place.toward = ways.map(|pair| pair.to).collect();
             place.toward.sort_unstable();
             place.toward.dedup();
         }
         let crossing = place.crossing(hosts);
         let is_crossing = |pair: &&Pair| crossing[pair.from * hosts + pair.to];
-        let own = pairs.iter().filter(is_crossing).count();
         let slow: Vec<&Pair> = near.into_iter().filter(|pair| is_crossing(pair)).collect();
-        if slow.len() < 2 || slow.len() as f64 <= places::ALL * own as f64 {
+        let one_way = |direction: Direction| {
+            let own = pairs.iter().filter(is_crossing).filter(|pair| way(&place, pair) == direction).count();
+            (own, slow.iter().copied().filter(|pair| way(&place, pair) == direction).collect::<Vec<_>>())
+        };
+        let ways: Vec<(Direction, (usize, Vec<&Pair>))> =
+            place.direction.ways().into_iter().map(|direction| (direction, one_way(direction))).collect();
+        let is_slow = |slow: usize, own: usize| slow > 0 && slow as f64 > places::ALL * own as f64;
+        if slow.len() < 2 || ways.iter().any(|(_, (own, slow))| !is_slow(slow.len(), *own)) {
             return None;
         }
         // A way between two sets is slow where hardly anything else is from the one and to the other.
@@ -240,14 +217,15 @@ impl Times<'_> {
         let inside = &mut cells().filter(|cell| leaf[cell / hosts] == leaf[cell % hosts]);
         let is_so = are_all(of_place)
             && (place.kind != Kind::Node || are_all(self.borne_out(inside, &lengths, effect)))
-            && (place.kind != Kind::Group || self.is_slow_elsewhere(&place, &slow, &lengths, effect));
+            && (place.kind != Kind::Group
+                || ways.iter().all(|(way, (_, slow))| self.is_slow_elsewhere((&place, *way), slow, &lengths, effect)));
         let leaves = self.verdict.distances.leaves() as f64;
         let number = hosts as f64;
         let price = match place.kind {
-            Kind::Node => (2.0 * number).ln(),
-            Kind::Gate => (leaves * (leaves - 1.0)).ln(),
-            Kind::Routes => (2.0 * leaves).ln() + place.toward.len() as f64 * number.ln(),
-            _ => (2.0 * leaves).ln(),
+            Kind::Node => (3.0 * number).ln(),
+            Kind::Gate => (1.5 * leaves * (leaves - 1.0)).ln(),
+            Kind::Routes => (3.0 * leaves).ln() + place.toward.len() as f64 * number.ln(),
+            _ => (3.0 * leaves).ln(),
         };
         let score = slow.len() as f64 * (number * (number - 1.0)).ln() - price;
         (is_so && score > -self.error).then(|| {
@@ -271,10 +249,16 @@ impl Times<'_> {
     /// Whether a whole way is as slow where no pair was measured again: those that were are the slowest. Toward destinations,
     /// which choose among its routes, and inward from other leaves, as the way from one of them may be slow. Of a way on which
     /// messages meet the fastest pairs say so.
-    fn is_slow_elsewhere(&self, place: &Place, slow: &[&Pair], lengths: &[usize], effect: f64) -> bool {
+    fn is_slow_elsewhere(
+        &self,
+        (place, way): (&Place, Direction),
+        slow: &[&Pair],
+        lengths: &[usize],
+        effect: f64,
+    ) -> bool {
         let (hosts, leaf) = (self.folded.hosts(), &self.verdict.distances.leaf);
         let is_in = |host: usize| place.hosts.contains(&host);
-        let is_sent = place.direction == Direction::Send;
+        let is_sent = way == Direction::Send;
         let crossing = |cell: &(usize, usize)| is_in(cell.0) == is_sent && is_in(cell.1) != is_sent;
         let level = |(from, to): (usize, usize)| {
             let times = lengths.iter().map(|length| self.folded.from_to(*length, from, to));
@@ -309,10 +293,16 @@ impl Times<'_> {
 
 /// Whether a pair may cross a place.
 fn is_near(place: &Place, pair: &Pair) -> bool {
+    let is_between = |from, to| place.hosts.contains(from) && place.toward.contains(to);
     match place.kind {
-        Kind::Gate => place.hosts.contains(&pair.from) && place.toward.contains(&pair.to),
+        Kind::Gate => is_between(&pair.from, &pair.to) || is_between(&pair.to, &pair.from),
         _ => place.hosts.contains(&pair.from) != place.hosts.contains(&pair.to),
     }
+}
+
+/// Which way a pair crosses a place.
+fn way(place: &Place, pair: &Pair) -> Direction {
+    if place.hosts.contains(&pair.from) { Direction::Send } else { Direction::Receive }
 }
 
 /// Whether nearly all of these cells are slow; nothing speaks against it where none are known.
