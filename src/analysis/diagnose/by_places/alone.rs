@@ -224,7 +224,7 @@ impl Times<'_> {
         let price = match place.kind {
             Kind::Node => (3.0 * number).ln(),
             Kind::Gate => (1.5 * leaves * (leaves - 1.0)).ln(),
-            Kind::Routes => (3.0 * leaves).ln() + place.toward.len() as f64 * number.ln(),
+            Kind::Routes => (3.0 * leaves).ln() + number.ln() + ln_binomial(hosts as u64, place.toward.len() as u64),
             _ => (3.0 * leaves).ln(),
         };
         let score = slow.len() as f64 * (number * (number - 1.0)).ln() - price;

@@ -222,6 +222,16 @@ fn routes_that_are_slow_alone_are_named_where_load_hides_them() {
 }
 
 #[test]
+fn routes_that_are_slow_alone_both_ways_are_named_though_most_pairs_that_show_them_are_between_two_leaves() {
+    let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1) && to.is_multiple_of(2);
+    let slow = [(8, 4), (8, 6), (9, 18), (10, 18), (7, 10), (4, 8), (6, 8), (7, 14), (18, 10)];
+    let others = [(10, 7), (14, 7), (18, 9), (23, 9), (9, 23), (19, 13), (17, 13), (23, 15), (15, 23), (3, 20)];
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    let diagnosis = hidden_by_load(is_bad, &[&slow[..], &others].concat());
+    assert_eq!(found(&diagnosis), [format!("routes {} both bandwidth", members.join(","))]);
+}
+
+#[test]
 fn a_card_that_is_slow_alone_is_a_host_where_load_hides_it() {
     let is_bad = |_: usize, to: usize| to == 12;
     let slow = [(3, 12), (20, 12), (29, 12), (9, 12)];
