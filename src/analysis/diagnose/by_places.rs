@@ -19,7 +19,7 @@ use super::{
     failed,
     findings::Shown,
     folded::Folded,
-    places::{self, Asked, Burst, COINCIDENCE, LEAST_MEASURED, Least, Scatterer, Suspect, Verdict},
+    places::{self, Asked, Burst, COINCIDENCE, Least, Scatterer, Suspect, Verdict},
     rails,
     ranks::{self, OfRanks},
     scatter,
@@ -171,7 +171,7 @@ pub(super) fn judge_run(
         join_rails(&run.header().hosts, &mut diagnosis.findings);
     }
     join_links(&folded.names, &verdict.distances.leaf, &mut diagnosis.findings);
-    if known.is_none() && folded.measured() < LEAST_MEASURED {
+    if known.is_none() && !places::show_distances(&folded) {
         join_unnamed(verdict.noise, &mut diagnosis.findings);
     }
     let group = groups::by_size(&verdict.distances.leaf);

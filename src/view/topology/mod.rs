@@ -109,7 +109,7 @@ impl Structure<'_> {
         if self.header.hosts.count() < LEAST_HOSTS {
             writeln!(out, "(fewer than {LEAST_HOSTS} hosts are not divided into groups)")?;
         } else if self.inferred.are_pairs_few {
-            writeln!(out, "(fewer than half of the pairs were measured: nothing says who is near whom)")?;
+            writeln!(out, "(too few pairs were measured to say who is near whom)")?;
         } else if groups.len() == 1 {
             writeln!(out, "(a flat network, a single switch, or a structure that is no groups, such as a torus)")?;
         }

@@ -348,7 +348,8 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
     let mut everywhere: Vec<f64> = pairs.map(|(i, j)| beyond(i, j)).filter(|value| !value.is_nan()).collect();
     everywhere.par_sort_unstable_by(f64::total_cmp);
     let levels = |host: usize| {
-        let others: Vec<usize> = (0..hosts).filter(|other| *other != host && !is_named[*other]).collect();
+        let is_known = |other: &usize| *other != host && !is_named[*other] && !of_pair(host, *other).is_nan();
+        let others: Vec<usize> = (0..hosts).filter(is_known).collect();
         let rests: Vec<f64> = others.iter().map(|other| of_pair(host, *other)).collect();
         let found = two_levels(&rests, view.pair_noise)?;
         Some((host, others, found))

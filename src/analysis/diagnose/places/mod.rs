@@ -130,8 +130,13 @@ const PASSES: usize = 3;
 /// what another test has found: an error costs little, so that it has the level of one in twenty (Fisher 1925).
 pub const COINCIDENCE: f64 = 0.05;
 
-/// Least share of the pairs from which distances are found.
-pub const LEAST_MEASURED: f64 = 0.5;
+/// Least share of the pairs from which distances are found, however few hosts there are.
+const LEAST_MEASURED: f64 = 0.5;
+
+/// Or others that two hosts have both met, in the mean. What two hosts of different leaves take to these differs by 58 % more
+/// than what two of one leaf do ([`tree`]); of five others that errs by `sqrt((pi / 2 - 1) / 5)`, 34 %, so that in one of
+/// twenty cases two of different leaves are as alike.
+const LEAST_SHARED: f64 = 5.0;
 
 /// How much somebody looks at, and what may come of chance.
 #[derive(Clone, Copy)]
@@ -181,9 +186,15 @@ pub fn near(run: &dyn Run, folded: &Folded) -> Result<Option<Folded>, BoxError> 
     is_several.then(|| Folded::side_by_side(run, &shortest(folded))).transpose()
 }
 
+/// Whether so many pairs were measured that these show who is near whom.
+pub fn show_distances(folded: &Folded) -> bool {
+    let share = folded.measured();
+    share >= LEAST_MEASURED || share.powi(2) * folded.hosts() as f64 >= LEAST_SHARED
+}
+
 /// Who is near whom in a run, by its shortest messages. `known`: groups that somebody knows, `[host]`.
 pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distances {
-    if mode.is_collective() || known.is_none() && folded.measured() < LEAST_MEASURED {
+    if mode.is_collective() || known.is_none() && !show_distances(folded) {
         return Distances::flat(folded.hosts());
     }
     let shortest = shortest(folded);

@@ -1,4 +1,4 @@
-//! Runs in which every host meets a few others, so that no leaves are known.
+//! Runs in which every host meets a few others, so that often no leaves are known.
 
 use super::*;
 
@@ -49,4 +49,15 @@ fn hosts_that_are_slow_with_some_by_as_much_share_a_way_that_cannot_be_named() {
     one.findings.extend([another, link]);
     join_unnamed(0.005, &mut one.findings);
     assert_eq!(found(&one), ["fabric n02,n09,n20 both bandwidth", "link n05,n19 both bandwidth"]);
+}
+
+#[test]
+fn leaves_are_known_where_hosts_have_met_enough_of_the_same_others() {
+    let way = |from: usize, to: usize| if from / 8 == 1 && to / 8 != 1 && to % 2 == 1 { 3.0 } else { 1.0 };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    // 14 of 31 others: two hosts share six.
+    assert_eq!(
+        found(&of_few(&[1, 2, 5, 9, 12, 13, 14], way)),
+        [format!("routes {} send bandwidth", members.join(","))]
+    );
 }

@@ -8,7 +8,7 @@ use super::{
     *,
 };
 use crate::analysis::{
-    drawn::{generator, normal, square},
+    drawn::{generator, lose_pairs, normal, square},
     square::Square,
 };
 
@@ -86,6 +86,17 @@ fn a_host_that_is_slow_with_some_is_named_with_these_and_its_partners_are_not() 
         let [found] = &found[..] else { panic!("{slow}: {found:?}") };
         assert_eq!((&found.place.hosts[..], &found.place.toward), (&[2][..], &(3..3 + slow).collect()));
     }
+}
+
+#[test]
+fn hosts_that_are_slow_with_all_that_they_have_met_of_other_leaves_are_no_hosts_with_some() {
+    let mut rng = generator(3);
+    let is_in = |host: usize| host / 8 == 1;
+    let mut values = square(32, |i, j| 0.01 * normal(&mut rng) + if is_in(i) != is_in(j) { 1.2 } else { 0.0 });
+    lose_pairs(&mut [&mut values], 0.5, &mut rng);
+    let distances = Distances::of_leaves((0..32).map(|host| host / 8).collect());
+    let found = in_part(&View::of_square(values, &distances, 0.01), &distances, &[false; 32], BUDGET);
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
