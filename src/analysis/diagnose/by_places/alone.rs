@@ -179,14 +179,15 @@ impl Times<'_> {
         let crossing = place.crossing(hosts);
         let is_crossing = |pair: &&Pair| crossing[pair.from * hosts + pair.to];
         let slow: Vec<&Pair> = near.into_iter().filter(|pair| is_crossing(pair)).collect();
-        let one_way = |direction: Direction| {
-            let own = pairs.iter().filter(is_crossing).filter(|pair| way(&place, pair) == direction).count();
-            (own, slow.iter().copied().filter(|pair| way(&place, pair) == direction).collect::<Vec<_>>())
+        let ways = place.direction.ways();
+        let is_this = |pair: &Pair, direction: Direction| way(&place, pair) == direction;
+        let slow_of = |direction| slow.iter().copied().filter(|pair| is_this(pair, direction)).collect::<Vec<_>>();
+        let are_slow = |direction: &Direction| {
+            let own = pairs.iter().filter(is_crossing).filter(|pair| is_this(pair, *direction)).count();
+            let slow = slow_of(*direction).len();
+            slow > 0 && slow as f64 > places::ALL * own as f64
         };
-        let ways: Vec<(Direction, (usize, Vec<&Pair>))> =
-            place.direction.ways().into_iter().map(|direction| (direction, one_way(direction))).collect();
-        let is_slow = |slow: usize, own: usize| slow > 0 && slow as f64 > places::ALL * own as f64;
-        if slow.len() < 2 || ways.iter().any(|(_, (own, slow))| !is_slow(slow.len(), *own)) {
+        if slow.len() < 2 || !ways.iter().all(are_slow) {
             return None;
         }
         // A way between two sets is slow where hardly anything else is from the one and to the other.
@@ -218,7 +219,7 @@ impl Times<'_> {
         let is_so = are_all(of_place)
             && (place.kind != Kind::Node || are_all(self.borne_out(inside, &lengths, effect)))
             && (place.kind != Kind::Group
-                || ways.iter().all(|(way, (_, slow))| self.is_slow_elsewhere((&place, *way), slow, &lengths, effect)));
+                || ways.iter().all(|way| self.is_slow_elsewhere((&place, *way), &slow_of(*way), &lengths, effect)));
         let leaves = self.verdict.distances.leaves() as f64;
         let number = hosts as f64;
         let price = match place.kind {

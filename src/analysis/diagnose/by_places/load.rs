@@ -39,10 +39,9 @@ pub(super) fn without_refuted(
     let all = folded.hosts();
     for Suspect { place, range, .. } in own {
         let is_crossing = place.crossing(all);
-        for (length, cell) in (range.0..=range.1).flat_map(|length| (0..all * all).map(move |cell| (length, cell))) {
-            if is_crossing[cell] {
-                folded.leave_out(length, (cell / all, cell % all));
-            }
+        for length in range.0..=range.1 {
+            let cells = (0..all * all).filter(|cell| is_crossing[*cell]);
+            cells.for_each(|cell| folded.leave_out(length, (cell / all, cell % all)));
         }
     }
     let known: Vec<Place> = ways.into_iter().map(|suspect| suspect.place.clone()).collect();
