@@ -114,7 +114,7 @@ fn a_host_that_was_moved_is_named() {
     for part in [
         "node005 seems to be on leaf2, not on leaf1",
         "node004 seems to be on leaf1, not on leaf2",
-        "leaf3 and leaf4 cannot be told apart",
+        "leaf3 and leaf4 cannot be distinguished",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -11,7 +11,7 @@ pub const MAX_RANKS: usize = 1 << 20;
 /// Fewest samples from which a confidence interval of their median is made ([`crate::stats::MedianInterval::FEWEST`]).
 pub const FEWEST_FOR_PRECISION: u32 = 20;
 
-/// How the time of a one-way message is told, see the section on timing in the README.
+/// How the time of a one-way message is measured, see the section on timing in the README.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// [`Timing::Receive`] less half of the same pair's zero-byte exchange: the message's way alone.

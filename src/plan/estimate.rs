@@ -13,7 +13,7 @@ const SUSPECT: u64 = 32 + 2 * 25 * 16 / 7;
 /// Bytes that a rank keeps for every rank besides cells: the name of its host in several copies, places in tables.
 const HOST: u64 = 250;
 
-/// What one run will take. Times are not in it: they depend on the machine and are told while measuring.
+/// What one run will take. Times are not in it: they depend on the machine and are printed while measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// Unordered pairs, or roots of a broadcast, or 1 for all_to_all, per length.

@@ -109,7 +109,7 @@ impl Companion {
         }
     }
 
-    /// The value that a cell has of which it is not told.
+    /// The value that a cell has of which nothing is recorded.
     pub(super) fn implied(self, cell: &Cell, statistics: &[Statistic]) -> f64 {
         match self {
             Self::State => {

@@ -36,7 +36,7 @@ fn different_host(a: &Header, b: &Header) -> Option<(String, String, String)> {
 fn different_item(a: &Header, b: &Header) -> Option<(String, String, String)> {
     let name = a.plan.keys().chain(b.plan.keys()).find(|name| a.plan.get(*name) != b.plan.get(*name))?;
     let text = |header: &Header| match header.plan.get(name).map(|value| (value, value.char_indices().nth(SHOWN))) {
-        None => "not told".to_owned(),
+        None => "not recorded".to_owned(),
         Some((value, None)) => value.clone(),
         Some((value, Some((end, _)))) => format!("{}...", &value[..end]),
     };

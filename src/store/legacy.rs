@@ -1,4 +1,4 @@
-//! Files of network_tests2, told in our words.
+//! Files of network_tests2, in our words.
 //!
 //! Three layouts: the classic one (one statistic per file, `test_type` a number), the newer one (`test_type` a text, no
 //! noise), and the newer one's file with every single delay (a fourth axis). Hosts stand next to them in a text file.

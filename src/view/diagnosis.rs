@@ -86,7 +86,7 @@ fn last_line(diagnosis: &Diagnosis) -> String {
     line
 }
 
-/// Reasons, `mode: why`, with those that several modes share told once: `put, get: why`.
+/// Reasons, `mode: why`, with those that several modes share said once: `put, get: why`.
 fn reasons(invalid: &[String]) -> Vec<String> {
     let mut told: Vec<(Vec<&str>, &str)> = Vec::new();
     for reason in invalid {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Error, classes::NO_CLASS, scale};
 use crate::record::{Exception, Matrix, NO_SET, Part, Run, Statistic, Tolerance};
 
-/// Members of a class from which its middle is told before the mean is taken.
+/// Members of a class from which its median is estimated before the mean is taken.
 const MIDDLE_OF: usize = 255;
 
 /// A range is cut where it has this many exceptions: they are in memory until it ends.
@@ -72,7 +72,7 @@ fn class_count(classes: &[u32]) -> usize {
 
 struct Drafting {
     classes: Vec<u32>,
-    /// Cells from which the middle of every class is told, `[class]`.
+    /// Cells from which the median of every class is estimated, `[class]`.
     looks: Vec<Vec<u32>>,
     first: usize,
     count: usize,

@@ -37,7 +37,7 @@ use self::{
     classes::Ball, draft::Rule, encode::Limits, features::Features, order::Alike, scale::Scale, survey::Survey,
 };
 
-/// Where not told, ranges have at least so many lengths: a line is fitted to each.
+/// Where nothing else is asked for, ranges have at least so many lengths: a line is fitted to each.
 const MIN_RANGE: usize = 4;
 
 /// Most ranges where sets last.
@@ -122,7 +122,7 @@ struct Decisions {
     bins: bool,
 }
 
-/// Clusters one statistic of a run. `begin` is told what the archive is about (its order of ranks is not known yet) and
+/// Clusters one statistic of a run. `begin` gets what the archive is about (its order of ranks is not known yet) and
 /// returns what takes the parts; the order of ranks comes last, together with that.
 pub fn cluster<S: PartSink>(
     run: &dyn Run,

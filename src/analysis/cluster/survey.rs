@@ -14,7 +14,7 @@ use crate::{
 /// Numbers that the sampled curves take at most in memory.
 const SAMPLE: usize = 1 << 22;
 
-/// Differences per length from which a scatter is told.
+/// Differences per length from which a scatter is estimated.
 const DIFFERENCES: usize = 1 << 14;
 
 /// Groups into which the sampled curves are averaged.

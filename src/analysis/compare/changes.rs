@@ -54,7 +54,7 @@ impl Describer<'_> {
             direction: place.direction,
             confidence: 1.0 - suspect.log.exp(),
             cells: suspect.cells,
-            share: place.share(hosts),
+            share: place.share(hosts, |i, j| self.base.have_met(i, j)),
             ..self.sized(sign * suspect.effect, suspect.range, curve)
         }
     }

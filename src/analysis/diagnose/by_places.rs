@@ -223,7 +223,8 @@ pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding
     let (lengths, level) = (&folded.lengths[..], &folded.level[..]);
     let (direction, effect, range, log) = (place.direction, *effect, *range, *log);
     let shown = Shown { mode, lengths, level, effects, effect, range, direction, log };
-    Finding { share: place.share(folded.names.len()), ..shown.finding(place.kind, hosts, *cells) }
+    let share = place.share(folded.hosts(), |i, j| folded.have_met(i, j));
+    Finding { share, ..shown.finding(place.kind, hosts, *cells) }
 }
 
 /// Puts the findings about ranks of one place on several hosts together, where no leaves are known: what these share is

@@ -131,6 +131,11 @@ impl Folded {
         self.share(|times| times.cells().iter().sum())
     }
 
+    /// Whether anything is known of a pair, at any length, one way at least.
+    pub fn have_met(&self, i: usize, j: usize) -> bool {
+        self.times.iter().any(|times| !times.at(i, j).is_nan() || !times.at(j, i).is_nan())
+    }
+
     /// Of so many ordered pairs of all, at the length at which these are most.
     fn share(&self, count: impl Fn(&Square) -> usize) -> f64 {
         let hosts = self.hosts();

@@ -48,7 +48,7 @@ pub(super) fn check(parts: &[Part<'_>]) -> Result<(), MergeError> {
 
 /// The first item that must agree and does not: its name, what `a` and what `b` says.
 fn difference(a: &Header, b: &Header) -> Option<(String, String, String)> {
-    let timing = |header: &Header| header.item("timing").unwrap_or("not told").to_owned();
+    let timing = |header: &Header| header.item("timing").unwrap_or("not recorded").to_owned();
     let mut items = vec![
         ("mode".to_owned(), a.mode.to_string(), b.mode.to_string()),
         ("timing".to_owned(), timing(a), timing(b)),

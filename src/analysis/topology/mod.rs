@@ -175,7 +175,7 @@ fn covering(written: Vec<Vec<Group>>, hosts: &Hosts) -> Option<Topology> {
         let rest: Vec<Group> = rest.filter(|group| !group.hosts.is_empty()).collect();
         levels[level].extend(rest);
     }
-    // Adapters drawn as nodes, or hosts none of which share a leaf: who is near whom is told one level higher.
+    // Adapters drawn as nodes, or hosts none of which share a leaf: who is near whom is seen one level higher.
     while levels.len() > 1 && levels[0].iter().all(|group| group.hosts.len() == 1) {
         levels.remove(0);
     }

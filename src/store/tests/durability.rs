@@ -127,7 +127,7 @@ fn another_run_is_not_resumed_and_the_difference_is_named() {
     };
     let others = [
         (with("seed", "2"), "seed is `1`, not `2`"),
-        (with("schedule", "disjoint"), "schedule is `not told`, not `disjoint`"),
+        (with("schedule", "disjoint"), "schedule is `not recorded`, not `disjoint`"),
         (Header { mode: Mode::Put, ..stored.clone() }, "mode is `one_to_one`, not `put`"),
         (Header { hosts: Hosts::new(["node0", "node1", "spare"]), ..stored.clone() }, "host of rank 2 is `node0`"),
         (Header { planned: vec![Bytes(0), Bytes(65)], ..stored.clone() }, "length number 1 is `64`, not `65`"),

@@ -1,4 +1,4 @@
-//! What the page's script is told about the data: one JSON document.
+//! What the page's script knows about the data: one JSON document.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -212,7 +212,7 @@ impl Structure<'_> {
                 let (list, leaf) = (self.list(hosts), &written.leaves[*leaf].name);
                 format!("{list} {} to be on {}, not on {leaf}", seem(hosts.len()), leaves(seems))
             }
-            Contradiction::Alike { leaves: alike } => format!("{} cannot be told apart", leaves(alike)),
+            Contradiction::Alike { leaves: alike } => format!("{} cannot be distinguished", leaves(alike)),
             Contradiction::Unknown { group, leaves: of } => {
                 let list = self.list(&self.inferred.groups[*group].hosts);
                 format!(

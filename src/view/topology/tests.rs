@@ -96,7 +96,7 @@ fn sentences_say_who_is_where() {
         assert!(told.contains(part), "{part}: {told}");
     }
     let told = text(&hosts, &data, Some("graph { a -- {n0 n1}; b -- {n2 n3 n4}; c -- {n5 n6 n7} }"));
-    assert!(told.contains("a and b cannot be told apart"), "{told}");
+    assert!(told.contains("a and b cannot be distinguished"), "{told}");
     let told = text(&hosts, &data, Some("SwitchName=a Nodes=n[0-7]"));
     assert!(
         told.contains("group 2 (n[5-7]) stands apart, and the file does not know it: its hosts are on a"),

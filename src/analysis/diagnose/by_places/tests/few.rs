@@ -38,7 +38,7 @@ fn hosts_that_are_slow_with_some_by_as_much_share_a_way_that_cannot_be_named() {
     // One alone is named: it is slow with four of those that it meets.
     let some = |from: usize, to: usize| from.min(to) == 2 && [3, 7, 11, 16].contains(&from.max(to));
     let mut one = of_few(&[1, 5, 9, 14], |from, to| if some(from, to) { 3.0 } else { 1.0 });
-    assert_eq!(found(&one), ["node n02 both bandwidth"]);
+    assert_eq!((found(&one), one.findings[0].share), (vec!["node n02 both bandwidth".to_owned()], Some(0.5)));
     let alone = one.findings[0].clone();
     let other = |kind, hosts: &[&str], times| {
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
