@@ -187,7 +187,12 @@ impl Times<'_> {
             let slow = slow_of(*direction).len();
             slow > 0 && slow as f64 > places::ALL * own as f64
         };
-        if slow.len() < 2 || !ways.iter().all(are_slow) {
+        // What makes a pair slow by itself mostly does both ways.
+        let mut apart: Vec<(usize, usize)> =
+            slow.iter().map(|pair| (pair.from.min(pair.to), pair.from.max(pair.to))).collect();
+        apart.sort_unstable();
+        apart.dedup();
+        if apart.len() < 2 || !ways.iter().all(are_slow) {
             return None;
         }
         // A way between two sets is slow where hardly anything else is from the one and to the other.

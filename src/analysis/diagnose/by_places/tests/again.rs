@@ -217,8 +217,13 @@ fn routes_that_are_slow_alone_are_named_where_load_hides_them() {
     let diagnosis = hidden_by_load(is_bad, &[&slow[..], &HEALTHY].concat());
     assert_eq!(found(&diagnosis), [format!("routes {} send bandwidth", members.join(","))]);
     assert_eq!(diagnosis.findings[0].retest, Some(RetestVerdict::Confirmed));
-    // A single pair may be anything.
+    // A single pair may be anything, one that is slow both ways too.
     assert_eq!(found(&hidden_by_load(is_bad, &[&slow[..1], &HEALTHY].concat())), Vec::<String>::new());
+    let is_link = |from: usize, to: usize| [(9, 18), (18, 9)].contains(&(from, to));
+    assert_eq!(
+        found(&hidden_by_load(is_link, &[&[(9, 18), (18, 9)][..], &HEALTHY[..2], &HEALTHY[3..]].concat())),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
