@@ -21,7 +21,7 @@ const BUSIEST: usize = 4;
 /// A jump or kink of a set's times of this size is worth telling.
 const CHANGE: f64 = 0.05;
 
-/// All sources with all destinations, but for pairs that are in another set, which is said there.
+/// All sources with all destinations, but for pairs that another set describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rectangle {
     /// Ranks in the archive's order.

@@ -111,7 +111,7 @@ impl Direction {
         }
     }
 
-    /// One way each.
+    /// Of both ways each, else the one that it is.
     pub(super) fn ways(self) -> Vec<Self> {
         if self == Self::Both { vec![Self::Send, Self::Receive] } else { vec![self] }
     }

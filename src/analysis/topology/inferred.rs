@@ -73,7 +73,7 @@ impl Inferred {
         let (Some(&shortest), Some(&longest)) = (folded.lengths.first(), folded.lengths.last()) else {
             return Ok(None);
         };
-        let are_pairs_few = !places::show_distances(&folded);
+        let are_pairs_few = !places::shows_distances(&folded);
         let mean: Vec<Square> = folded.times.iter().map(Square::both_ways).collect();
         let level = folded.level.clone();
         let near = places::near(run, &folded)?;

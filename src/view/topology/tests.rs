@@ -73,9 +73,9 @@ proptest! {
 #[test]
 fn many_groups_are_told_by_their_neighbours() {
     let hosts = Hosts::new((0..20).map(|host| format!("n{host}")));
-    let told = text(&hosts, &inferred(&(0..20).map(|host| Some(host / 2)).collect::<Vec<_>>()), None);
-    assert!(told.contains("nearest at 0 bytes") && told.contains("--format json has all pairs"), "{told}");
-    assert!(told.contains("2: 100 us            10: 900 us"), "{told}");
+    let shown = text(&hosts, &inferred(&(0..20).map(|host| Some(host / 2)).collect::<Vec<_>>()), None);
+    assert!(shown.contains("nearest at 0 bytes") && shown.contains("--format json has all pairs"), "{shown}");
+    assert!(shown.contains("2: 100 us            10: 900 us"), "{shown}");
     let dot = drawn(&hosts, &inferred(&(0..20).map(|host| Some(host / 2)).collect::<Vec<_>>()));
     assert!(dot.contains("between groups, unless written"), "{dot}");
 }
@@ -85,7 +85,7 @@ fn sentences_say_who_is_where() {
     let hosts = Hosts::new((0..8).map(|host| format!("n{host}.site.org")));
     let data = inferred(&[0, 0, 0, 0, 0, 1, 1, 1].map(Some));
     let file = "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-6]\nSwitchName=top Switches=a,b";
-    let told = text(&hosts, &data, Some(file));
+    let shown = text(&hosts, &data, Some(file));
     for part in [
         "file.conf: 2 levels",
         "above: top (7)\n",
@@ -93,17 +93,17 @@ fn sentences_say_who_is_where() {
         "not placed: n7\n",
         "n7, not placed by the file, seems to be on b",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(shown.contains(part), "{part}: {shown}");
     }
-    let told = text(&hosts, &data, Some("graph { a -- {n0 n1}; b -- {n2 n3 n4}; c -- {n5 n6 n7} }"));
-    assert!(told.contains("a and b cannot be distinguished"), "{told}");
-    let told = text(&hosts, &data, Some("SwitchName=a Nodes=n[0-7]"));
+    let shown = text(&hosts, &data, Some("graph { a -- {n0 n1}; b -- {n2 n3 n4}; c -- {n5 n6 n7} }"));
+    assert!(shown.contains("a and b cannot be distinguished"), "{shown}");
+    let shown = text(&hosts, &data, Some("SwitchName=a Nodes=n[0-7]"));
     assert!(
-        told.contains("group 2 (n[5-7]) stands apart, and the file does not know it: its hosts are on a"),
-        "{told}"
+        shown.contains("group 2 (n[5-7]) stands apart, and the file does not know it: its hosts are on a"),
+        "{shown}"
     );
-    let told = text(&hosts, &data, Some("SwitchName=a Nodes=n[0-4]\nSwitchName=b Nodes=n[5-7]"));
-    assert!(told.contains("the data agree with file.conf"), "{told}");
+    let shown = text(&hosts, &data, Some("SwitchName=a Nodes=n[0-4]\nSwitchName=b Nodes=n[5-7]"));
+    assert!(shown.contains("the data agree with file.conf"), "{shown}");
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn missing_times_are_null_and_a_dash() {
     let hosts = Hosts::new(["n10", "n9"]);
     let mut alone = inferred(&[Some(0), Some(0)]);
     alone.groups[0].inside = [f64::NAN; 2];
-    let told = text(&hosts, &alone, None);
-    assert!(told.contains("      1      2           -            -  n[9-10]"), "{told}");
+    let shown = text(&hosts, &alone, None);
+    assert!(shown.contains("      1      2           -            -  n[9-10]"), "{shown}");
     let structure = Structure { header: &header(&hosts), lengths: 2, inferred: &alone, written: None };
     let document = serde_json::to_value(structure.document()).unwrap();
     assert!(document["groups"][0]["inside"]["shortest"].is_null() && document["file"].is_null());

@@ -227,6 +227,8 @@ impl Times<'_> {
                 || ways.iter().all(|way| self.is_slow_elsewhere((&place, *way), &slow_of(*way), &lengths, effect)));
         let leaves = self.verdict.distances.leaves() as f64;
         let number = hosts as f64;
+        // As many are looked at: one way, the other way and both. Of some routes also as many choices of so many destinations,
+        // and these numbers.
         let price = match place.kind {
             Kind::Node => (3.0 * number).ln(),
             Kind::Gate => (1.5 * leaves * (leaves - 1.0)).ln(),

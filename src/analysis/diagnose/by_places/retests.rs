@@ -133,9 +133,10 @@ fn again(
             // Where pairs are measured one after another, both times.
             let usual_second = if is_isolated { usual_alone } else { usual };
             let (second, alone) = (second - usual_second, alone - usual_alone);
+            // A pair of neighbours takes their cable and no other.
+            let is_own = places.distances.hops(from, to) == Some(1);
             let cables = suspects.iter().enumerate().filter(|(_, own)| own.place.kind == Kind::Cable);
             let may_cross = |own: &Suspect| places::may_cross(&places.distances, &own.place, (from, to));
-            let is_own = cables.clone().any(|(_, own)| own.place.hosts == [from, to] || own.place.hosts == [to, from]);
             let is_slow = |number: usize| alone > found[number].ratio.ln() / 2.0;
             let cables = cables.filter(|(number, own)| is_slow(*number) && may_cross(own)).map(|(number, _)| number);
             Again { length, on, cables: cables.collect(), is_own, second, alone }
@@ -197,9 +198,8 @@ fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) ->
         all.filter(|other| *other != number && is_meant(pair, *other)).collect()
     };
     let by_single = |number: usize| {
-        let finding = &found[number];
-        let single = crossing(own(number, &|pair| others(pair, number).is_empty()), noise, finding)?;
-        retest(&single, noise, finding, is_isolated)
+        let single = certain(own(number, &|pair| others(pair, number).is_empty()), noise, &found[number])?;
+        retest(&single, noise, &found[number], is_isolated)
     };
     let mut verdicts: Vec<_> = (0..found.len()).map(by_single).collect();
     let confirmed: Vec<bool> =
@@ -207,7 +207,7 @@ fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) ->
     for (number, unknown) in verdicts.iter_mut().enumerate().filter(|(_, verdict)| verdict.is_none()) {
         let is_of = |pair: &Again| !others(pair, number).iter().any(|place| confirmed[*place]);
         let all = own(number, &is_of);
-        let all = crossing(all.clone(), noise, &found[number]).unwrap_or(all);
+        let all = certain(all.clone(), noise, &found[number]).unwrap_or(all);
         *unknown = retest(&all, noise, &found[number], is_isolated);
     }
     verdicts
@@ -233,7 +233,7 @@ pub(super) fn spread(times: &mut [f64]) -> f64 {
 }
 
 /// A pair that was measured again: at which length, by number, which findings are about it, which cables may make it slow,
-/// whether it is a cable's own, and what it took, `ln(time / usual)`.
+/// whether it takes one for certain, and what it took, `ln(time / usual)`.
 struct Again {
     length: usize,
     on: Vec<usize>,
@@ -245,17 +245,17 @@ struct Again {
 
 /// Of pairs that may cross a place those that do; `None` where these are not known. Of a cable they are its own pair, or two
 /// that are slow, though one pair in a hundred is by so much: another one that is as fast as usual may go another way.
-fn crossing<'a>(pairs: Vec<&'a Again>, noise: f64, finding: &Finding) -> Option<Vec<&'a Again>> {
+fn certain<'a>(pairs: Vec<&'a Again>, noise: f64, finding: &Finding) -> Option<Vec<&'a Again>> {
     if finding.kind != Kind::Cable {
         return Some(pairs);
     }
     let (own, others): (Vec<&Again>, Vec<&Again>) = pairs.into_iter().partition(|pair| pair.is_own);
+    if !own.is_empty() {
+        return Some(own);
+    }
     let least = (finding.ratio.ln() / 2.0).max(error(noise, 1));
     let slow: Vec<&Again> = others.into_iter().filter(|pair| pair.alone > least).collect();
-    match own.is_empty() {
-        true => (slow.len() > 1).then_some(slow),
-        false => Some(own),
-    }
+    (slow.len() > 1).then_some(slow)
 }
 
 /// `noise`: of a pair.

@@ -130,12 +130,13 @@ const PASSES: usize = 3;
 /// what another test has found: an error costs little, so that it has the level of one in twenty (Fisher 1925).
 pub const COINCIDENCE: f64 = 0.05;
 
-/// Least share of the pairs from which distances are found, however few hosts there are.
+/// Share of the pairs from which distances are found, however few hosts there are: a leaf of two hosts shows in one pair, which
+/// was then measured more often than not.
 const LEAST_MEASURED: f64 = 0.5;
 
-/// Or others that two hosts have both met, in the mean. What two hosts of different leaves take to these differs by 58 % more
-/// than what two of one leaf do ([`tree`]); of five others that errs by `sqrt((pi / 2 - 1) / 5)`, 34 %, so that in one of
-/// twenty cases two of different leaves are as alike.
+/// Or others that two hosts have both met, in the mean. Others of their leaves show that two hosts are of different ones: they
+/// differ by 58 % more than of one leaf ([`tree`]). The mean over n others errs by `sqrt((pi / 2 - 1) / n)`; of five, 1.64
+/// times that, which is exceeded in one of twenty cases, is less: 55 %.
 const LEAST_SHARED: f64 = 5.0;
 
 /// How much somebody looks at, and what may come of chance.
@@ -187,14 +188,14 @@ pub fn near(run: &dyn Run, folded: &Folded) -> Result<Option<Folded>, BoxError> 
 }
 
 /// Whether so many pairs were measured that these show who is near whom.
-pub fn show_distances(folded: &Folded) -> bool {
+pub fn shows_distances(folded: &Folded) -> bool {
     let share = folded.measured();
     share >= LEAST_MEASURED || share.powi(2) * folded.hosts() as f64 >= LEAST_SHARED
 }
 
 /// Who is near whom in a run, by its shortest messages. `known`: groups that somebody knows, `[host]`.
 pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distances {
-    if mode.is_collective() || known.is_none() && !show_distances(folded) {
+    if mode.is_collective() || known.is_none() && !shows_distances(folded) {
         return Distances::flat(folded.hosts());
     }
     let shortest = shortest(folded);

@@ -38,11 +38,11 @@ impl Place {
 
     /// The share of the other ends that are slow, of those that its hosts have met, where these are some only.
     pub fn share(&self, hosts: usize, have_met: impl Fn(usize, usize) -> bool) -> Option<f64> {
-        let is_met = |other: &usize| self.hosts.iter().any(|host| have_met(*host, *other));
-        let others = || (0..hosts).filter(|other| !self.hosts.contains(other));
+        let is_other =
+            |other: &usize| !self.hosts.contains(other) && self.hosts.iter().any(|host| have_met(*host, *other));
         let of = match (self.kind, self.direction) {
             (Kind::Routes, Direction::Receive) => self.hosts.len(),
-            _ => others().filter(is_met).count(),
+            _ => (0..hosts).filter(is_other).count(),
         };
         let is_some = matches!(self.kind, Kind::Node | Kind::Routes) && !self.toward.is_empty();
         is_some.then(|| self.toward.len() as f64 / of.max(1) as f64)
