@@ -59,7 +59,12 @@ impl<'a> Unticked<'a> {
 
     /// By how much equal pairs may be apart because the clock ticks, seconds.
     pub fn apart(&self) -> f64 {
-        if self.has_averages { STILL_APART * self.step } else { APART * self.step }
+        if self.has_averages { STILL_APART * self.step } else { self.apart_again() }
+    }
+
+    /// The same of medians as the clock gave them: of pairs that were measured again.
+    pub fn apart_again(&self) -> f64 {
+        APART * self.step
     }
 }
 

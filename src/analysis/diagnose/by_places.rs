@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use load::{under_load, without_refuted};
 use rayon::prelude::*;
-use retests::{Fate, fate, tested};
+use retests::{Fate, fate, measured_again, tested};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
@@ -94,6 +94,10 @@ pub(super) fn judge_run(
         among_others = verdict.suspects.clone();
         (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
         loaded = places::loaded(&folded, &verdict, &rounds, asked);
+    } else {
+        let again = measured_again(run, &is_left_out, (&folded, &verdict))?;
+        let links = places::again(&folded, &verdict, again, asked);
+        verdict = verdict.with(&folded, links, asked.least);
     }
     let (noise, ranks) = (verdict.noise, run.ranks());
     diagnosis.runs.push(Judged { mode, hosts, ranks, lengths: folded.lengths.clone(), noise, measured, unmeasured });

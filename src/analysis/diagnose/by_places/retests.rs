@@ -7,11 +7,14 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Finding, RetestVerdict, finding};
 use crate::{
-    analysis::diagnose::{
-        Direction, Kind, Symptom,
-        folded::Folded,
-        places::{self, Least, Suspect, Verdict},
-        ranks::OfRanks,
+    analysis::{
+        diagnose::{
+            Direction, Kind, Symptom,
+            folded::Folded,
+            places::{self, Least, Slow, Suspect, Verdict},
+            ranks::OfRanks,
+        },
+        ticks::Unticked,
     },
     plan::Schedule,
     record::{BoxError, Run},
@@ -53,6 +56,34 @@ pub(super) fn tested(
         Finding { retest: Some(retest), cells, ..finding }
     };
     Ok(found.into_iter().enumerate().map(with).collect())
+}
+
+/// By how much pairs of hosts were slow each time that they were measured again, `[length]`; at least by so much, where clocks
+/// tick.
+pub(super) fn measured_again(
+    run: &dyn Run,
+    is_left_out: &[bool],
+    (folded, verdict): (&Folded, &Verdict),
+) -> Result<Vec<Slow>, BoxError> {
+    let hosts = &run.header().hosts;
+    let apart = Unticked::of(run)?.apart_again();
+    let of_length = |length: usize| {
+        let mut slow = Slow::new();
+        for retest in run.retests(length)? {
+            let [from, to] = [retest.source, retest.destination].map(|rank| hosts.host_of(rank));
+            let least = retest.second.min(retest.alone) - apart;
+            if !is_left_out[retest.source] && !is_left_out[retest.destination] && from != to && least > 0.0 {
+                // Of several ranks the fastest pair says what all take.
+                let more = (least / folded.level[length]).ln() - verdict.usual(length, from, to);
+                slow.entry((from, to)).and_modify(|least| *least = more.min(*least)).or_insert(more);
+            }
+        }
+        // A moment at which all pairs take longer says nothing of any.
+        let all = from_faster(&mut slow.values().copied().collect::<Vec<_>>());
+        slow.values_mut().for_each(|more| *more -= all.max(0.0));
+        Ok(slow)
+    };
+    (0..folded.lengths.len()).map(of_length).collect()
 }
 
 /// Whether messages of several hosts meet there.

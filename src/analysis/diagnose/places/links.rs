@@ -1,6 +1,6 @@
 //! Pairs of hosts that are slow although both hosts are not.
 //!
-//! In: what is left of every pair in a [`View`]. Out: [`Suspect`]s. A pair counts as improbable as both the scatter of all
+//! In: what is left of every pair in a [`View`], or at a length. Out: [`Suspect`]s. A pair counts as improbable as both the scatter of all
 //! pairs and the length of their tail say: the largest of many are fitted by an exponential (peaks over threshold, Pickands
 //! 1975), which is longer than the tail of a normal distribution.
 
@@ -8,7 +8,10 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Budget, Place, Suspect, View};
 use crate::{
-    analysis::diagnose::{Direction, Kind},
+    analysis::{
+        diagnose::{Direction, Kind},
+        square::Square,
+    },
     stats::{median, scatter},
 };
 
@@ -16,12 +19,25 @@ use crate::{
 /// `view` is what they have in common. A link is slow in all of them, and a disturbed cell in one: what counts is the
 /// least.
 pub fn slow(bands: &[View], view: &View, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
+    let bands: Vec<&Square> = bands.iter().map(|band| &band.fit.rest).collect();
+    let found = stand_out(&bands, &view.fit.rest, |least, _| least, is_named, budget);
+    found.into_iter().map(|(place, effect, log)| Suspect::new(place, effect, log, view)).collect()
+}
+
+/// The pairs that stand out of what all pairs have in common in `bands`: the least of these. `view`: by how much a pair is
+/// slow; `own`: what counts of a pair, of that least and of this. Returns each with this and its logarithmic probability.
+pub(super) fn stand_out(
+    bands: &[&Square],
+    view: &Square,
+    own: fn(f64, f64) -> f64,
+    is_named: &[bool],
+    budget: Budget,
+) -> Vec<(Place, f64, f64)> {
     let hosts = is_named.len();
-    let there = |view: &View, i: usize, j: usize| view.fit.rest.at(i, j);
-    let mean = |view: &View, i: usize, j: usize| (there(view, i, j) + there(view, j, i)) / 2.0;
+    let mean = |rest: &Square, i: usize, j: usize| (rest.at(i, j) + rest.at(j, i)) / 2.0;
     let of_direction = |direction: Direction| {
         let is_both = direction == Direction::Both;
-        let value = |view: &View, i: usize, j: usize| if is_both { mean(view, i, j) } else { there(view, i, j) };
+        let value = |rest: &Square, i: usize, j: usize| if is_both { mean(rest, i, j) } else { rest.at(i, j) };
         let pairs = |i: usize| (if is_both { i + 1 } else { 0 }..hosts).filter(move |j| *j != i && !is_named[*j]);
         let (mut all, mut worth_a_word) = (Vec::new(), Vec::new());
         for (i, j) in (0..hosts).filter(|i| !is_named[*i]).flat_map(|i| pairs(i).map(move |j| (i, j))) {
@@ -31,21 +47,21 @@ pub fn slow(bands: &[View], view: &View, is_named: &[bool], budget: Budget) -> V
             }
             all.push(least);
             let effect = value(view, i, j);
-            let (out, back) = (there(view, i, j), there(view, j, i));
+            let (out, back) = (view.at(i, j), view.at(j, i));
             let is_this_way = match is_both {
                 true => 2.0 * (out - back).abs() < out + back,
                 false => back.is_nan() || back < out / 2.0,
             };
             if effect >= budget.least.link && is_this_way {
-                worth_a_word.push((least, effect, i, j));
+                worth_a_word.push((own(least, effect), effect, i, j));
             }
         }
         let price = budget.price(3 * all.len());
         let Some(tail) = Tail::of(&mut all, hosts) else { return Vec::new() };
-        let suspect = |(least, effect, i, j): (f64, f64, usize, usize)| {
-            let log = tail.log(least) + price;
+        let suspect = |(own, effect, i, j): (f64, f64, usize, usize)| {
+            let log = tail.log(own) + price;
             let place = Place::of(Kind::Link, vec![i, j], direction);
-            budget.allows(log).then(|| Suspect::new(place, effect, log, view))
+            budget.allows(log).then_some((place, effect, log))
         };
         worth_a_word.into_iter().filter_map(suspect).collect()
     };

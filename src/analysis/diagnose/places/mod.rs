@@ -42,6 +42,7 @@
 //! way of a leaf of which no two hosts have met from its hosts; which cable it is that some pairs share where no leaves are
 //! known (it says so); a kind of hosts from very many faults; faults on more than half of the peers.
 
+mod again;
 mod bursts;
 mod cables;
 mod common;
@@ -66,6 +67,7 @@ mod view;
 
 use rayon::prelude::*;
 
+pub use again::{Slow, find as again};
 pub use bursts::{Burst, busy, find as bursts};
 pub use cables::may_cross;
 pub use distance::Distances;

@@ -147,7 +147,10 @@ impl Suspect {
     }
 
     pub(super) fn new(place: Place, effect: f64, log: f64, view: &View) -> Self {
-        let range = (view.lengths[0], view.lengths[view.lengths.len() - 1]);
+        Self::at(place, effect, log, (view.lengths[0], view.lengths[view.lengths.len() - 1]))
+    }
+
+    pub(super) fn at(place: Place, effect: f64, log: f64, range: (usize, usize)) -> Self {
         Self { place, effect, log, range, effects: Vec::new(), cells: Agreement::default(), excesses: Vec::new() }
     }
 }

@@ -92,6 +92,15 @@ impl Verdict {
         Self { suspects, distances, kinds: None, noise, fits }
     }
 
+    /// With more suspects.
+    pub fn with(self, folded: &Folded, more: Vec<Suspect>, least: Least) -> Self {
+        if more.is_empty() {
+            return self;
+        }
+        let suspects = self.suspects.into_iter().chain(more).collect();
+        Self { kinds: self.kinds, ..Self::of(folded, suspects, self.distances, least) }
+    }
+
     /// The suspects once more, ways that are one put together, if there are such: what is slow out of several leaves and
     /// not between them is the way that these share. Where no leaves are known, so is a host that is as slow and has met
     /// none of theirs ([`super::common`]).

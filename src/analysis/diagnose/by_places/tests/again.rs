@@ -309,3 +309,84 @@ fn the_other_way_of_a_pair_that_is_slow_both_ways_is_no_healthy_pair() {
     let found = tested(&run, &[false; 24], (&folded, &verdict), (&suspects, &[])).unwrap();
     assert_eq!(found[0].retest, Some(RetestVerdict::Confirmed));
 }
+
+#[test]
+fn a_link_that_is_slow_at_one_length_is_named_if_it_is_whenever_it_is_measured() {
+    const LONGEST: u64 = 1 << 20;
+    let link = [(3, 17), (17, 3)];
+    let number = |length: u64, from: usize, to: usize| from * 7 + to * 13 + length as usize % 31;
+    let is_disturbed = |length, from, to| number(length, from, to) % 32 == 5;
+    let times = |from: usize| 1.5 + (from % 5) as f64;
+    let more = |length: u64, from: usize, to: usize| match length {
+        LONGEST if link.contains(&(from, to)) => 60e-6,
+        _ if is_disturbed(length, from, to) => (times(from) - 1.0) * (1e-6 + length as f64 / 12.5e9),
+        _ => 0.0,
+    };
+    let pairs = || (0..32).flat_map(|from| (0..32).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let disturbed = || pairs().filter(|(from, to)| from / 8 != to / 8 && is_disturbed(LONGEST, *from, *to));
+    let passed: Vec<_> = disturbed().take(8).map(|pair| (pair, 1.0 / times(pair.0))).collect();
+    let judge = |again: &[(usize, usize)], alone: f64, others: &[((usize, usize), f64)]| {
+        let run = measured((32, Schedule::Isolated), more, |_, _| 1.0);
+        measured_again(run, (again, alone, alone), others)
+    };
+    let named = judge(&link, 1.0, &passed);
+    assert_eq!(found(&named), ["link n03,n17 both bandwidth"]);
+    assert_eq!(named.findings[0].lengths, (Bytes(LONGEST), Bytes(LONGEST)));
+    assert_eq!(named.findings[0].retest, Some(RetestVerdict::Confirmed));
+    let nothing = Vec::<String>::new();
+    // Not measured again; slow the first time alone; slow again alone.
+    assert_eq!(found(&judge(&[], 1.0, &passed)), nothing);
+    assert_eq!(found(&judge(&link, 0.6, &passed)), nothing);
+    assert_eq!(found(&judge(&[(1, 18), (18, 1)], 1.7, &passed)), nothing);
+    // One cell of many that are disturbed, each time.
+    let one = disturbed().find(|(from, _)| from % 5 == 3).unwrap();
+    assert_eq!(found(&judge(&[one], 1.0, &passed[..2])), nothing);
+    // At a moment at which all are slow that are measured again.
+    let near: Vec<_> = pairs().filter(|(from, to)| from / 8 == to / 8).take(8).collect();
+    assert_eq!(found(&judge(&near, 1.7, &link.map(|pair| (pair, 1.0)))), nothing);
+}
+
+#[test]
+fn what_healthy_pairs_keep_from_one_time_to_the_next_is_no_link() {
+    let mut rng = generator(8);
+    // More at all long messages, by ways of their own, both ways.
+    let own: Vec<f64> = (0..32 * 32).map(|_| 2e-6 * normal(&mut rng)).collect();
+    let of = |from: usize, to: usize| own[from.min(to) * 32 + from.max(to)];
+    let more = |length: u64, from: usize, to: usize| if length >= 1 << 18 { of(from, to) } else { 0.0 };
+    let mut run = measured((32, Schedule::Isolated), more, |_, _| 1.0);
+    let index = LENGTHS.iter().position(|length| *length == 1 << 18).unwrap();
+    let times = run.matrix(Statistic::Median, index).unwrap();
+    let mut pairs: Vec<(usize, usize)> = (0..32).flat_map(|i| (i + 1..32).map(move |j| (i, j))).collect();
+    pairs.sort_by(|a, b| of(b.0, b.1).total_cmp(&of(a.0, a.1)));
+    let again = |(source, destination): (usize, usize)| {
+        let first = times[(source, destination)];
+        Retest { source, destination, first, second: first, alone: first }
+    };
+    let again: Vec<Retest> =
+        pairs.iter().take(2).chain(&pairs[200..216]).flat_map(|(i, j)| [(*i, *j), (*j, *i)]).map(again).collect();
+    run.write_retests(index, &again).unwrap();
+    assert_eq!(found(&judged(&run)), Vec::<String>::new());
+}
+
+#[test]
+fn pairs_are_slow_again_by_what_clocks_do_not_explain() {
+    let usual = measured((16, Schedule::Isolated), |_, _, _| 0.0, |_, _| 1.0);
+    let provenance = Provenance { clock_step: "100 ns".to_owned(), ..Provenance::default() };
+    let header = Header { provenance, ..usual.header().clone() };
+    let mut run = MemoryRun::with_statistics(header, vec![Statistic::Median]);
+    let times = usual.matrix(Statistic::Median, 0).unwrap();
+    let cell = |time: &f64| Cell::measured(Summary::of(&mut [*time]), 9, State::Measured);
+    run.push(Bytes(0), times.values().iter().map(cell).collect());
+    let again = |(destination, more): (usize, f64)| {
+        let first = times[(3, destination)];
+        Retest { source: 3, destination, first, second: first + more, alone: first + more }
+    };
+    run.write_retests(0, &[(9, 0.1e-6), (12, 1e-6), (10, 0.0), (14, 0.0)].map(again)).unwrap();
+    let folded = Folded::read(&run, Statistic::Median, &[false; 16]).unwrap();
+    let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+    let verdict = places::judge(&folded, places::distances(&folded, Mode::OneToOne, None), asked);
+    let slow = retests::measured_again(&run, &[false; 16], (&folded, &verdict)).unwrap();
+    // A step more is none; of ten steps one and a half are not certain.
+    let expected = ((1.5e-6 + 0.85e-6) / 1.5e-6f64).ln();
+    assert!(slow[0][&(3, 9)] < 0.0 && (slow[0][&(3, 12)] - expected).abs() < 0.03, "{slow:?} {expected}");
+}
