@@ -10,7 +10,7 @@ mod robust;
 
 pub use chance::most_by_chance;
 pub use interval::MedianInterval;
-pub use robust::{QUARTILE_DEVIATE, median_of, scatter, scatter_about_zero};
+pub use robust::{QUARTILE_DEVIATE, median_of, scatter, scatter_about_zero, weighted_quantile};
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 

@@ -22,6 +22,18 @@ pub fn scatter(values: &mut [f64]) -> f64 {
     scatter_about_zero(values)
 }
 
+/// The first of values with weights up to which this share of all weight is; NaN of none. `values` are reordered.
+pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> f64 {
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let most = share * values.iter().map(|(_, weight)| weight).sum::<f64>();
+    let mut below = 0.0;
+    let reaches = |(_, weight): &&(f64, f64)| {
+        below += weight;
+        below >= most
+    };
+    values.iter().find(reaches).map_or(f64::NAN, |(value, _)| *value)
+}
+
 /// Median of what an iterator yields; NaN if that is nothing. `scratch` is only there to be used again.
 pub fn median_of(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
@@ -39,6 +51,16 @@ mod tests {
         assert!((scatter(&mut [1.0, 2.0, 3.0, 4.0, 99.0]) - 1.482_602_219).abs() < 1e-9);
         // From 0: 1, 2, 3.
         assert!((scatter_about_zero(&mut [-2.0, 1.0, 3.0]) - 2.0 * 1.482_602_219).abs() < 1e-9);
+    }
+
+    #[test]
+    fn weights_decide_where_a_quantile_is() {
+        let values = || vec![(3.0, 1.0), (1.0, 1.0), (2.0, 6.0)];
+        assert_eq!(
+            [0.1, 0.125, 0.2, 0.8, 0.9].map(|share| weighted_quantile(&mut values(), share)),
+            [1.0, 1.0, 2.0, 2.0, 3.0]
+        );
+        assert!(weighted_quantile(&mut [], 0.5).is_nan());
     }
 
     #[test]

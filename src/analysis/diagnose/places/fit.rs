@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::distance::Distances;
 use crate::{
     analysis::square::Square,
-    stats::{median, scatter_about_zero},
+    stats::{median, scatter_about_zero, weighted_quantile},
 };
 
 /// Turns: rows and columns of a complete square are orthogonal, of which a few cells are missing nearly so.
@@ -142,7 +142,7 @@ impl Fit {
             }
         }
         let ways = distances.leaves() * distances.leaves() + 1;
-        for (base, cells) in self.base.iter_mut().zip(&mut cells) {
+        for (base, cells) in self.base.iter_mut().zip(&cells) {
             *base = usual(cells, ways);
         }
     }
@@ -207,15 +207,8 @@ impl Fit {
 }
 
 /// The quantile at [`USUAL`] of values with their ways, of which each weighs the same; NaN of none.
-fn usual(cells: &mut [(f64, usize)], ways: usize) -> f64 {
+fn usual(cells: &[(f64, usize)], ways: usize) -> f64 {
     let mut counts = vec![0.0; ways];
     cells.iter().for_each(|(_, way)| counts[*way] += 1.0);
-    let all = counts.iter().filter(|count| **count > 0.0).count() as f64;
-    cells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut below = 0.0;
-    let reaches = |(_, way): &&(f64, usize)| {
-        below += 1.0 / (all * counts[*way]);
-        below >= USUAL
-    };
-    cells.iter().find(reaches).map_or(f64::NAN, |(value, _)| *value)
+    weighted_quantile(&mut cells.iter().map(|(value, way)| (*value, 1.0 / counts[*way])).collect::<Vec<_>>(), USUAL)
 }

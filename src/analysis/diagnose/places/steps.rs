@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::{distance::LEAST_STEP, fit::EFFICIENCY, tree::Pairs};
 use crate::{
     analysis::{groups::by_size, model::line::Sums},
-    stats::{median, scatter_about_zero},
+    stats::{median, scatter_about_zero, weighted_quantile},
 };
 
 /// What a structure of equal steps may leave of a pair besides noise, in steps: its time then says how many steps it has,
@@ -85,25 +85,32 @@ impl Steps {
         pairs.cost(|i, j| self.between(i, j).into(), classes).0 + labels
     }
 
-    /// Every host in the leaf that explains its times best, whatever it adds; leaves that no step is between, joined.
+    /// Every host in the leaf that explains its times best, whatever it adds, by the medians of what it takes to every leaf;
+    /// leaves that no step is between, joined.
     fn settled(&self, pairs: &Pairs) -> Vec<usize> {
         let mut of_host = vec![Vec::new(); pairs.hosts];
         for (i, j, time) in &pairs.known {
-            of_host[*i].push((*j, *time));
-            of_host[*j].push((*i, *time));
+            of_host[*i].push((self.leaf[*j], time - self.own[*j]));
+            of_host[*j].push((self.leaf[*i], time - self.own[*i]));
         }
-        let nearest = |(host, times): (usize, &Vec<(usize, f64)>)| {
+        let nearest = |(host, times): (usize, &mut Vec<(usize, f64)>)| {
+            times.sort_unstable_by_key(|(leaf, _)| *leaf);
+            let of_leaf = |times: &[(usize, f64)]| {
+                let middle = median(&mut times.iter().map(|(_, time)| *time).collect::<Vec<_>>());
+                (times[0].0, middle, times.len() as f64)
+            };
+            let known: Vec<(usize, f64, f64)> = times.chunk_by(|a, b| a.0 == b.0).map(of_leaf).collect();
             let misfit = |leaf: &usize| {
-                let level = |other: usize| self.level(self.between[leaf * self.leaves + self.leaf[other]]);
-                let mut rests: Vec<f64> =
-                    times.iter().map(|(other, time)| time - self.own[*other] - level(*other)).collect();
-                let own = median(&mut rests);
-                rests.iter().map(|rest| (rest - own).abs()).sum::<f64>()
+                let level = |other: usize| self.level(self.between[leaf * self.leaves + other]);
+                let mut rests: Vec<(f64, f64)> =
+                    known.iter().map(|(other, time, weight)| (time - level(*other), *weight)).collect();
+                let own = weighted_quantile(&mut rests, 0.5);
+                rests.iter().map(|(rest, weight)| (rest - own).abs() * weight).sum::<f64>()
             };
             let leaves = (0..self.leaves).map(|leaf| (misfit(&leaf), leaf));
             leaves.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(self.leaf[host], |(_, leaf)| leaf)
         };
-        let leaf: Vec<usize> = of_host.par_iter().enumerate().map(nearest).collect();
+        let leaf: Vec<usize> = of_host.par_iter_mut().enumerate().map(nearest).collect();
         let first = |own: usize| (0..own).find(|other| self.between[own * self.leaves + other] == 0).unwrap_or(own);
         by_size(&leaf.iter().map(|own| first(*own)).collect::<Vec<_>>())
     }
@@ -117,14 +124,14 @@ pub fn is_understood(pairs: &Pairs, misfit: f64, noise: f64, step: f64) -> bool 
     misfit <= noise.hypot(UNDERSTOOD * step) * (1.0 + 2.0 / free.sqrt())
 }
 
-/// Whether a structure may describe the times better than `most` ([`Pairs::cost`]): not even the right one has a mean misfit
-/// ([`Pairs::mean_misfit`]) below that of normal noise, less what hosts' own numbers take off. Less two errors, for the
-/// scatter knows the noise as well as the standard deviation of [`EFFICIENCY`] times as many pairs would.
-pub fn is_worth_a_search(pairs: &Pairs, noise: f64, most: f64) -> bool {
+/// The least that a description of the times may take, without that of the structure ([`Pairs::cost`]): not even the right
+/// one has a mean misfit ([`Pairs::mean_misfit`]) below that of normal noise, less what hosts' own numbers take off. Less two
+/// errors, for the scatter knows the noise as well as the standard deviation of [`EFFICIENCY`] times as many pairs would.
+pub fn least_cost(pairs: &Pairs, noise: f64) -> f64 {
     let count = pairs.known.len() as f64;
     let free = 1.0 - pairs.hosts as f64 / count;
     let error = (1.0 / (2.0 * EFFICIENCY * count)).sqrt();
-    free > 0.0 && pairs.cost_of(noise * FRAC_2_PI.sqrt() * free.sqrt() * (1.0 - 2.0 * error)) < most
+    if free > 0.0 { pairs.cost_of(noise * FRAC_2_PI.sqrt() * free.sqrt() * (1.0 - 2.0 * error)) } else { f64::INFINITY }
 }
 
 /// What [`explain`] finds.
@@ -141,10 +148,14 @@ pub struct Explained {
 /// with labels), and leave no more than single pairs differ by. `starts`: leaves from which the search begins, `[start][host]`. `noise`: standard deviation of a pair.
 pub fn explain(pairs: &Pairs, starts: impl FnOnce() -> Vec<Vec<usize>>, noise: f64, most: f64) -> Option<Explained> {
     let hosts = pairs.hosts;
-    if !is_worth_a_search(pairs, noise, most) {
+    let left = most - least_cost(pairs, noise);
+    if left <= 0.0 {
         return None;
     }
-    let found: Vec<_> = starts().into_par_iter().filter_map(|leaf| settled(pairs, leaf)).collect();
+    // What takes more to say which host is of which leaf than may be left for it is no start.
+    let labels = |leaf: &[usize]| hosts as f64 * leaf.iter().max().map_or(0.0, |last| (*last as f64 + 1.0).ln());
+    let starts = starts().into_par_iter().filter(|leaf| labels(leaf) < left);
+    let found: Vec<_> = starts.filter_map(|leaf| settled(pairs, leaf)).collect();
     let (cost, found) = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
     // Of a tree without pods all leaves are as far apart.
     if found.between.iter().all(|steps| *steps <= 1) {

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{
-    steps::{is_understood, is_worth_a_search},
+    steps::{is_understood, least_cost},
     tree::Pairs,
 };
 use crate::{
@@ -364,7 +364,7 @@ fn who_fits(to: usize, torus: &Torus, scores: &[f64]) -> Fits {
 /// pair.
 pub fn explain(pairs: &Pairs, noise: f64, most: f64) -> Option<Vec<u8>> {
     let hosts = pairs.hosts;
-    if !is_worth_a_search(pairs, noise, most) {
+    if least_cost(pairs, noise) >= most {
         return None;
     }
     let mut states: Vec<State> = Vec::new();
