@@ -100,30 +100,45 @@ impl Fit {
             freedom: 1.0,
             partners: vec![0; hosts],
         };
-        let turned = values.turned();
         fit.find_base(values, distances);
+        let (mut beyond, mut turned) = fit.beyond_base(values, distances);
+        // By how much the base has moved since.
+        let mut moved = 0.0;
         // Medians of rows, and of columns.
         let (mut of_rows, mut of_columns) = (vec![0.0; hosts], vec![0.0; hosts]);
         for turn in 0..TURNS {
             // After two turns what the other side adds is nearly known.
             let is_near = turn > 1;
-            fit.send = fit.of_rows(values, distances, (&mut of_rows, is_near), &fit.receive);
-            fit.receive = fit.of_rows(&turned, distances, (&mut of_columns, is_near), &fit.send);
+            fit.send = fit.of_rows(&beyond, (&mut of_rows, is_near), &fit.receive, moved);
+            fit.receive = fit.of_rows(&turned, (&mut of_columns, is_near), &fit.send, moved);
             for (side, medians) in [(&mut fit.send, &mut of_rows), (&mut fit.receive, &mut of_columns)] {
                 let middle = median(&mut side.clone());
                 side.iter_mut().chain(medians).for_each(|value| *value -= middle);
                 fit.base.iter_mut().for_each(|base| *base += middle);
+                moved += middle;
             }
             if are_ways_alike {
                 fit.find_base(values, distances);
+                ((beyond, turned), moved) = (fit.beyond_base(values, distances), 0.0);
             }
             if turn == 0 || turn + 1 == TURNS {
-                fit.find_rest(values, distances);
+                fit.find_rest(&beyond, moved);
             }
         }
-        let known = |row: usize| values.present(row).min(turned.present(row));
+        let known = |row: usize| beyond.present(row).min(turned.present(row));
         fit.partners = (0..hosts).into_par_iter().map(known).collect();
         fit
+    }
+
+    /// What pairs take beyond the base of their class, and the same with rows for columns.
+    fn beyond_base(&self, values: &Square, distances: &Distances) -> (Square, Square) {
+        let mut beyond = values.clone();
+        beyond.rows_mut().enumerate().for_each(|(i, row)| {
+            let class = distances.class_from(i);
+            row.iter_mut().enumerate().for_each(|(j, value)| *value -= self.base[class(j)] as f32);
+        });
+        let turned = beyond.turned();
+        (beyond, turned)
     }
 
     fn find_base(&mut self, values: &Square, distances: &Distances) {
@@ -147,20 +162,13 @@ impl Fit {
         }
     }
 
-    /// Location of what rows have beyond the base and the other side. `medians`: of the turn before, `[row]`, and whether
-    /// those of complete rows hardly move any more.
-    fn of_rows(
-        &self,
-        values: &Square,
-        distances: &Distances,
-        (medians, is_near): (&mut [f64], bool),
-        other: &[f64],
-    ) -> Vec<f64> {
+    /// Location of what rows have beyond the base, which has `moved`, and the other side. `medians`: of the turn before,
+    /// `[row]`, and whether those of complete rows hardly move any more.
+    fn of_rows(&self, beyond: &Square, (medians, is_near): (&mut [f64], bool), other: &[f64], moved: f64) -> Vec<f64> {
+        let other: Vec<f64> = other.iter().map(|other| other + moved).collect();
         let of_row = |rests: &mut Vec<f64>, (i, known): (usize, &mut f64)| {
-            let class = distances.class_from(i);
-            let row = values.row(i).iter().zip(other).enumerate();
             rests.clear();
-            rests.extend(row.map(|(j, (value, other))| f64::from(*value) - self.base[class(j)] - other));
+            rests.extend(beyond.row(i).iter().zip(&other).map(|(value, other)| f64::from(*value) - other));
             rests.retain(|rest| !rest.is_nan());
             if !is_near || rests.len() + 1 < other.len() {
                 *known = median(rests);
@@ -170,20 +178,20 @@ impl Fit {
         medians.par_iter_mut().enumerate().map_init(Vec::new, of_row).collect()
     }
 
-    fn find_rest(&mut self, values: &Square, distances: &Distances) {
-        let (base, send, receive) = (&self.base, &self.send, &self.receive);
+    fn find_rest(&mut self, beyond: &Square, moved: f64) {
+        let send = &self.send;
+        let receive: Vec<f32> = self.receive.iter().map(|receive| (receive + moved) as f32).collect();
         self.rest.rows_mut().enumerate().for_each(|(i, rest)| {
-            let class = distances.class_from(i);
-            for (j, (rest, value)) in rest.iter_mut().zip(values.row(i)).enumerate() {
-                *rest = (f64::from(*value) - base[class(j)] - send[i] - receive[j]) as f32;
-            }
+            let send = send[i] as f32;
+            let row = beyond.row(i).iter().zip(&receive);
+            rest.iter_mut().zip(row).for_each(|(rest, (value, receive))| *rest = value - receive - send);
         });
-        let step = (values.values().len() / ENOUGH).max(1) | 1;
+        let step = (beyond.values().len() / ENOUGH).max(1) | 1;
         let some = self.rest.values().iter().step_by(step).copied().map(f64::from);
         let mut some: Vec<f64> = some.filter(|value| !value.is_nan()).collect();
         // As many numbers were taken from the cells as there are hosts, twice, and classes.
         let cells = self.rest.cells().iter().sum::<usize>() as f64;
-        let free = cells - (2 * send.len() + base.len()) as f64 + 1.0;
+        let free = cells - (2 * receive.len() + self.base.len()) as f64 + 1.0;
         self.freedom = (EFFICIENCY * free).max(1.0);
         let noise = scatter_about_zero(&mut some) * (cells / free.max(cells / 4.0)).max(1.0).sqrt();
         self.noise = noise.max(PRECISION);

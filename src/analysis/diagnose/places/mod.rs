@@ -330,7 +330,8 @@ fn search(
             take(views, (distances, budget), found, suspects);
         }
     }
-    let mut whole: Vec<Suspect> = views.iter().flat_map(|view| hosts::whole(view, distances, of_hosts)).collect();
+    let mut whole: Vec<Suspect> =
+        views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
     if bands > 1 {
         whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, of_hosts));
     }
@@ -352,8 +353,8 @@ fn search(
     };
     for _ in 0..PASSES {
         let is_named = named(suspects);
-        let part =
-            best(views[..wide].iter().flat_map(|view| hosts::in_part(view, distances, &is_named, budget)).collect());
+        let of_view = |view: &View| hosts::in_part(view, distances, &is_named, budget);
+        let part = best(views[..wide].par_iter().flat_map_iter(of_view).collect());
         // Of two hosts that are slow with each other, the one that is slow with more others explains it.
         let mut chosen: Vec<Suspect> = Vec::new();
         for suspect in part {

@@ -178,7 +178,11 @@ fn settled(pairs: &Pairs, leaf: Vec<usize>) -> Option<(f64, Steps)> {
     let mut found = Steps::of(pairs, leaf)?;
     let mut cost = found.cost(pairs);
     loop {
-        let next = Steps::of(pairs, found.settled(pairs))?;
+        let leaf = found.settled(pairs);
+        if leaf == found.leaf {
+            return Some((cost, found));
+        }
+        let next = Steps::of(pairs, leaf)?;
         let of_next = next.cost(pairs);
         if of_next >= cost {
             return Some((cost, found));

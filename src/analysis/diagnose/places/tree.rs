@@ -346,8 +346,9 @@ impl Pairs {
         let mut level = vec![0.0; classes];
         let mut own = start.map_or_else(|| vec![0.0; self.hosts], <[f64]>::to_vec);
         let means = if start.is_some() { 0 } else { MEANS };
+        let (mut rests, mut of_host) = (vec![Vec::new(); classes], vec![Vec::new(); self.hosts]);
         for turn in 0..means + TURNS * if start.is_some() { 1 } else { 2 } {
-            let mut rests = vec![Vec::new(); classes];
+            rests.iter_mut().chain(&mut of_host).for_each(Vec::clear);
             for (i, j, time) in &self.known {
                 rests[class(*i, *j)].push(time - own[*i] - own[*j]);
             }
@@ -355,7 +356,6 @@ impl Pairs {
             if self.noise.is_some() {
                 break;
             }
-            let mut of_host: Vec<Vec<f64>> = vec![Vec::new(); self.hosts];
             for (i, j, time) in &self.known {
                 let rest = time - level[class(*i, *j)];
                 of_host[*i].push(rest - own[*j]);
