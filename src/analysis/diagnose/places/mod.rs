@@ -29,6 +29,8 @@
 //! they are a remark, and take nothing of the errors that follow. What is as fast as its peers once it is measured again
 //! alone hides nothing: the others are judged once more without it.
 //!
+//! Where one pair at a time is measured, links are also found by what pairs take when they are measured again ([`again`]).
+//!
 //! What crosses a place that was found is left out from there on. A new kind of place is a function that takes a view
 //! and yields suspects, and a line in [`search`].
 //!
