@@ -58,8 +58,7 @@ pub(super) fn tested(
     Ok(found.into_iter().enumerate().map(with).collect())
 }
 
-/// By how much pairs of hosts were slow each time that they were measured again, `[length]`; at least by so much, where clocks
-/// tick.
+/// By how much pairs of hosts were slow both times that they were measured again, `[length]`; where clocks tick, at least.
 pub(super) fn measured_again(
     run: &dyn Run,
     is_left_out: &[bool],
@@ -72,7 +71,8 @@ pub(super) fn measured_again(
         for retest in run.retests(length)? {
             let [from, to] = [retest.source, retest.destination].map(|rank| hosts.host_of(rank));
             let least = retest.second.min(retest.alone) - apart;
-            if !is_left_out[retest.source] && !is_left_out[retest.destination] && from != to && least > 0.0 {
+            let is_twice = (retest.second + retest.alone).is_finite() && least > 0.0;
+            if is_twice && from != to && !is_left_out[retest.source] && !is_left_out[retest.destination] {
                 // Of several ranks the fastest pair says what all take.
                 let more = (least / folded.level[length]).ln() - verdict.usual(length, from, to);
                 slow.entry((from, to)).and_modify(|least| *least = more.min(*least)).or_insert(more);

@@ -1,8 +1,8 @@
 //! Pairs of hosts that are slow although both hosts are not.
 //!
-//! In: what is left of every pair in a [`View`], or at a length. Out: [`Suspect`]s. A pair counts as improbable as both the scatter of all
-//! pairs and the length of their tail say: the largest of many are fitted by an exponential (peaks over threshold, Pickands
-//! 1975), which is longer than the tail of a normal distribution.
+//! In: what is left of every pair in a [`View`], or at a length. Out: [`Suspect`]s. A pair counts as improbable as both the
+//! scatter of all pairs and the length of their tail say: the largest of many are fitted by an exponential (peaks over
+//! threshold, Pickands 1975), which is longer than the tail of a normal distribution.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 

@@ -145,7 +145,8 @@ pub struct Explained {
 }
 
 /// Leaves, their groups and the steps between them, where these describe the times better than `most` ([`Pairs::cost`],
-/// with labels), and leave no more than single pairs differ by. `starts`: leaves from which the search begins, `[start][host]`. `noise`: standard deviation of a pair.
+/// with labels), and leave no more than single pairs differ by. `starts`: leaves from which the search begins,
+/// `[start][host]`. `noise`: standard deviation of a pair.
 pub fn explain(pairs: &Pairs, starts: impl FnOnce() -> Vec<Vec<usize>>, noise: f64, most: f64) -> Option<Explained> {
     let hosts = pairs.hosts;
     let left = most - least_cost(pairs, noise);

@@ -369,7 +369,7 @@ fn what_healthy_pairs_keep_from_one_time_to_the_next_is_no_link() {
 }
 
 #[test]
-fn pairs_are_slow_again_by_what_clocks_do_not_explain() {
+fn pairs_are_slow_again_by_what_clocks_do_not_explain_both_times() {
     let usual = measured((16, Schedule::Isolated), |_, _, _| 0.0, |_, _| 1.0);
     let provenance = Provenance { clock_step: "100 ns".to_owned(), ..Provenance::default() };
     let header = Header { provenance, ..usual.header().clone() };
@@ -381,12 +381,15 @@ fn pairs_are_slow_again_by_what_clocks_do_not_explain() {
         let first = times[(3, destination)];
         Retest { source: 3, destination, first, second: first + more, alone: first + more }
     };
-    run.write_retests(0, &[(9, 0.1e-6), (12, 1e-6), (10, 0.0), (14, 0.0)].map(again)).unwrap();
+    let failed = Retest { second: f64::NAN, ..again((11, 1e-6)) };
+    let others = [(9, 0.1e-6), (12, 1e-6), (10, 0.0), (14, 0.0)].map(again);
+    run.write_retests(0, &[&others[..], &[failed]].concat()).unwrap();
     let folded = Folded::read(&run, Statistic::Median, &[false; 16]).unwrap();
     let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
     let verdict = places::judge(&folded, places::distances(&folded, Mode::OneToOne, None), asked);
     let slow = retests::measured_again(&run, &[false; 16], (&folded, &verdict)).unwrap();
     // A step more is none; of ten steps one and a half are not certain.
     let expected = ((1.5e-6 + 0.85e-6) / 1.5e-6f64).ln();
+    assert!(!slow[0].contains_key(&(3, 11)), "measured again once");
     assert!(slow[0][&(3, 9)] < 0.0 && (slow[0][&(3, 12)] - expected).abs() < 0.03, "{slow:?} {expected}");
 }
