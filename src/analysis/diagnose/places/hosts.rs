@@ -5,6 +5,8 @@
 
 use std::cell::OnceCell;
 
+use std::cell::LazyCell;
+
 use rayon::prelude::*;
 use statrs::{
     distribution::{Binomial, ChiSquared, ContinuousCDF, DiscreteCDF, Normal},
@@ -344,9 +346,12 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
     let of_pair = |i: usize, j: usize| Direction::Both.of(fit.rest.at(i, j), fit.rest.at(j, i));
     // With what the host adds to them: where many are slow, a part of that.
     let beyond = |i: usize, j: usize| of_pair(i, j) + (fit.send[i] + fit.receive[i]) / 2.0;
-    let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);
-    let mut everywhere: Vec<f64> = pairs.map(|(i, j)| beyond(i, j)).filter(|value| !value.is_nan()).collect();
-    everywhere.par_sort_unstable_by(f64::total_cmp);
+    let everywhere = LazyCell::new(|| {
+        let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j);
+        let mut all: Vec<f64> = pairs.map(|(i, j)| beyond(i, j)).filter(|value| !value.is_nan()).collect();
+        all.par_sort_unstable_by(f64::total_cmp);
+        all
+    });
     let levels = |host: usize| {
         let is_known = |other: &usize| *other != host && !is_named[*other] && !of_pair(host, *other).is_nan();
         let others: Vec<usize> = (0..hosts).filter(is_known).collect();
@@ -376,13 +381,15 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
         let slow: Vec<usize> =
             others.iter().zip(&found.is_upper).filter(|(_, slow)| **slow).map(|(other, _)| *other).collect();
         let log = peers.log(found.gain) + budget.price(hosts);
+        // What some pairs of a host share may be a way, and healthy ones differ by more than hosts do.
+        if found.effect < budget.least.way.max(view.tick) || !budget.allows(log) {
+            return None;
+        }
         // As many pairs as slow elsewhere may meet at a host by chance.
         let own: Vec<f64> = others.iter().map(|other| beyond(*host, *other)).collect();
         let seen: Vec<f64> = others.iter().map(|other| beyond(*other, *host)).collect();
         let log = log.max(budget.price(hosts) - more_than_elsewhere(&own, &seen, &everywhere, found.effect / 2.0));
-        // What some pairs of a host share may be a way, and healthy ones differ by more than hosts do.
-        let is_one = found.effect >= budget.least.way.max(view.tick) && budget.allows(log);
-        is_one.then(|| {
+        budget.allows(log).then(|| {
             let place = Place { toward: slow, ..Place::of(Kind::Node, vec![*host], Direction::Both) };
             Suspect::new(place, found.effect, log, view)
         })
