@@ -19,7 +19,7 @@ use super::{
     failed,
     findings::Shown,
     folded::Folded,
-    places::{self, Asked, Burst, COINCIDENCE, Least, Scatterer, Suspect, Verdict},
+    places::{self, Asked, Burst, COINCIDENCE, Least, Place, Scatterer, Suspect, Verdict},
     rails,
     ranks::{self, OfRanks},
     scatter,
@@ -112,7 +112,7 @@ pub(super) fn judge_run(
             Finding { share_of_time: Some(share), ..finding(mode, &folded, suspect) }
         }));
         let found = tested(run, &is_left_out, (&folded, &verdict), (&verdict.suspects, &of_ranks))?;
-        let mut is_explained = vec![false; hosts * hosts];
+        let mut explained = Vec::new();
         let has_passed = |finding: &&Finding| {
             finding.kind == Kind::Link && finding.retest.is_some_and(|retest| retest != RetestVerdict::Confirmed)
         };
@@ -120,8 +120,7 @@ pub(super) fn judge_run(
         for (number, finding) in found.into_iter().enumerate() {
             match fate(&finding, schedule) {
                 Fate::Finding => {
-                    let place = verdict.suspects.get(number).map(|suspect| suspect.place.crossing(hosts));
-                    is_explained.iter_mut().zip(place.into_iter().flatten()).for_each(|(all, own)| *all |= own);
+                    explained.extend(verdict.suspects.get(number).map(|suspect| &suspect.place));
                     diagnosis.findings.push(finding);
                 }
                 Fate::Met => met.push(finding),
@@ -129,6 +128,7 @@ pub(super) fn judge_run(
             }
         }
         if schedule == Schedule::Disjoint {
+            let is_explained = Place::crossing_any(explained.into_iter(), hosts);
             of_retests = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
             if let Some(suspect) = &of_retests {
                 let finding = finding(mode, &folded, suspect);
@@ -368,8 +368,7 @@ fn join_unnamed(noise: f64, findings: &mut Vec<Finding>) {
 /// scatter, and that is no host's. `names`: `[host]`.
 fn leave_out_of_scatter<'a>(scatter: &mut [Folded], names: &[String], slow: impl Iterator<Item = &'a Suspect>) {
     let hosts = names.len();
-    let mut is_crossed = vec![false; hosts * hosts];
-    slow.for_each(|own| is_crossed.iter_mut().zip(own.place.crossing(hosts)).for_each(|(any, own)| *any |= own));
+    let is_crossed = Place::crossing_any(slow.map(|suspect| &suspect.place), hosts);
     let number: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
     for panel in scatter {
         let of_panel: Vec<usize> = panel.names.iter().map(|name| number[name.as_str()]).collect();

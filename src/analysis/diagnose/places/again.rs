@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use statrs::function::factorial::ln_binomial;
 
-use super::{Asked, Budget, Place, Suspect, Verdict, best, error, links::stand_out, view::leave_out};
+use super::{Asked, Budget, Place, Suspect, Verdict, best, error, links::stand_out, named, view::leave_out};
 use crate::analysis::{
-    diagnose::{Direction, Kind, folded::Folded},
+    diagnose::{Direction, folded::Folded},
     square::Square,
 };
 
@@ -33,11 +33,8 @@ struct Again<'a> {
 /// The pairs that are slow again and are no part of what was found. `again`: `[length]`.
 pub fn find(folded: &Folded, verdict: &Verdict, mut again: Vec<Slow>, asked: Asked) -> Vec<Suspect> {
     let (hosts, lengths) = (folded.hosts(), folded.lengths.len());
-    let (mut is_crossed, mut is_named) = (vec![false; hosts * hosts], vec![false; hosts]);
-    for Suspect { place, .. } in &verdict.suspects {
-        is_crossed.iter_mut().zip(place.crossing(hosts)).for_each(|(any, own)| *any |= own);
-        place.hosts.iter().filter(|_| place.kind == Kind::Node).for_each(|host| is_named[*host] = true);
-    }
+    let is_named = named(&verdict.suspects, hosts);
+    let is_crossed = Place::crossing_any(verdict.suspects.iter().map(|suspect| &suspect.place), hosts);
     again.iter_mut().for_each(|own| own.retain(|(i, j), _| !is_crossed[i * hosts + j]));
     let again = Again { folded, verdict, least: again, is_crossed };
     let budget = Budget { views: lengths as f64, error: error(&verdict.distances, asked), least: asked.least };

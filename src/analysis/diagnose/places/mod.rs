@@ -348,13 +348,8 @@ fn search(
         }
     }
     cables::join(suspects);
-    let named = |suspects: &[Suspect]| {
-        let mut is_named = vec![false; hosts];
-        suspects.iter().filter(|own| own.place.kind == Kind::Node).for_each(|own| is_named[own.place.hosts[0]] = true);
-        is_named
-    };
     for _ in 0..PASSES {
-        let is_named = named(suspects);
+        let is_named = named(suspects, hosts);
         let of_view = |view: &View| hosts::in_part(view, distances, &is_named, budget);
         let part = best(views[..wide].par_iter().flat_map_iter(of_view).collect());
         // Of two hosts that are slow with each other, the one that is slow with more others explains it.
@@ -374,12 +369,19 @@ fn search(
         }
         take(views, (distances, budget), chosen, suspects);
     }
-    let is_named = named(suspects);
+    let is_named = named(suspects, hosts);
     let (of_one, together) = views[..wide].split_at(bands);
     let of_bands = |(first, view)| links::slow(&of_one[first..], view, &is_named, budget);
     let alone = of_one.iter().flat_map(|view| links::slow(std::slice::from_ref(view), view, &is_named, budget));
     let pairs = alone.chain(together.iter().enumerate().flat_map(of_bands)).collect();
     take(views, (distances, budget), best(pairs), suspects);
+}
+
+/// Which hosts are slow as a whole or with some others, `[host]`.
+fn named(suspects: &[Suspect], hosts: usize) -> Vec<bool> {
+    let mut is_named = vec![false; hosts];
+    suspects.iter().filter(|own| own.place.kind == Kind::Node).for_each(|own| is_named[own.place.hosts[0]] = true);
+    is_named
 }
 
 /// Whether two places have the same members; of gates, members on both sides.

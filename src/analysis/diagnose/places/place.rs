@@ -50,8 +50,13 @@ impl Place {
 
     /// The pairs that cross it, `[source * hosts + destination]`.
     pub fn crossing(&self, hosts: usize) -> Vec<bool> {
+        Self::crossing_any(std::iter::once(self), hosts)
+    }
+
+    /// The pairs that cross any of some places, `[source * hosts + destination]`.
+    pub fn crossing_any<'a>(places: impl Iterator<Item = &'a Self>, hosts: usize) -> Vec<bool> {
         let mut is_crossing = vec![false; hosts * hosts];
-        self.mark(hosts, &mut is_crossing);
+        places.for_each(|place| place.mark(hosts, &mut is_crossing));
         is_crossing
     }
 
