@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use load::{under_load, without_refuted};
 use rayon::prelude::*;
-use retests::{Fate, fate, measured_again, tested};
+use retests::{Fate, fate, slow_again, tested};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
@@ -95,7 +95,7 @@ pub(super) fn judge_run(
         (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
         loaded = places::loaded(&folded, &verdict, &rounds, asked);
     } else {
-        let again = measured_again(run, &is_left_out, (&folded, &verdict))?;
+        let again = slow_again(run, &is_left_out, (&folded, &verdict))?;
         let links = places::again(&folded, &verdict, again, asked);
         verdict = verdict.with(&folded, links, asked.least);
     }

@@ -59,7 +59,7 @@ pub(super) fn tested(
 }
 
 /// By how much pairs of hosts were slow both times that they were measured again, `[length]`; where clocks tick, at least.
-pub(super) fn measured_again(
+pub(super) fn slow_again(
     run: &dyn Run,
     is_left_out: &[bool],
     (folded, verdict): (&Folded, &Verdict),

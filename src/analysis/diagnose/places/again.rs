@@ -89,8 +89,8 @@ impl Again<'_> {
         };
         let mut logs: Vec<f64> = self.least.iter().enumerate().filter_map(of_length).collect();
         logs.sort_by(f64::total_cmp);
-        let of_some = |(place, log): (usize, &f64)| {
-            let count = place + 1;
+        let of_some = |(number, log): (usize, &f64)| {
+            let count = number + 1;
             count as f64 * log + ln_binomial(logs.len() as u64, count as u64)
         };
         let least = logs.iter().enumerate().map(of_some).fold(0.0, f64::min);

@@ -3,9 +3,7 @@
 //! In: what hosts add to the times of a [`View`]. Out: [`Suspect`]s. Hosts are compared with hosts: how far healthy
 //! ones are apart is seen in the run itself.
 
-use std::cell::OnceCell;
-
-use std::cell::LazyCell;
+use std::cell::{LazyCell, OnceCell};
 
 use rayon::prelude::*;
 use statrs::{

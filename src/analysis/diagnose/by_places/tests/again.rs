@@ -387,7 +387,7 @@ fn pairs_are_slow_again_by_what_clocks_do_not_explain_both_times() {
     let folded = Folded::read(&run, Statistic::Median, &[false; 16]).unwrap();
     let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
     let verdict = places::judge(&folded, places::distances(&folded, Mode::OneToOne, None), asked);
-    let slow = retests::measured_again(&run, &[false; 16], (&folded, &verdict)).unwrap();
+    let slow = retests::slow_again(&run, &[false; 16], (&folded, &verdict)).unwrap();
     // A step more is none; of ten steps one and a half are not certain.
     let expected = ((1.5e-6 + 0.85e-6) / 1.5e-6f64).ln();
     assert!(!slow[0].contains_key(&(3, 11)), "measured again once");
