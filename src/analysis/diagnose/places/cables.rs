@@ -135,35 +135,37 @@ fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least
     if own.is_nan() || own < least {
         return None;
     }
-    let hosts = fit.send.len();
+    let (hosts, of_class) = (fit.send.len(), expected(fit, distances, (from, to)));
+    let hops = |host: usize| distances.hops_from(host).unwrap_or_default();
+    let (of_from, of_to) = (hops(from), hops(to));
     // Those that begin where the cable does, those that end where it does, and all others.
     let mut counts = [Counts::default(); 3];
     let (mut cells, mut effects) = (Vec::new(), Vec::new());
-    for (i, j) in (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j))).filter(|(i, j)| i != j) {
-        let value = fit.beyond_class(i, j);
-        if value.is_nan() {
-            continue;
+    for i in 0..hosts {
+        let (class, own) = (distances.class_from(i), hops(i));
+        for j in (0..hosts).filter(|j| *j != i) {
+            let value = fit.beyond_class(i, j);
+            // What harms a cable mostly harms both ways: these pairs say nothing of how many are slow by chance.
+            if value.is_nan() || is_on_way(own[to], of_from[j], own[j]) {
+                continue;
+            }
+            let is_slow = value > of_class[class(j)] / 2.0;
+            let may_cross = is_on_way(own[from], of_to[j], own[j]);
+            if is_slow && may_cross {
+                cells.push((i * hosts + j) as u32);
+                effects.push(value);
+            }
+            if (i, j) == (from, to) {
+                continue;
+            }
+            let counts = &mut counts[if i == from { 0 } else { 1 + usize::from(j != to) }];
+            let (all, slow) = match may_cross {
+                true => (&mut counts.may, &mut counts.slow),
+                false => (&mut counts.others, &mut counts.slow_others),
+            };
+            *all += 1.0;
+            *slow += f64::from(u8::from(is_slow));
         }
-        let is_slow = value > expected(fit, distances, (from, to), (i, j)) / 2.0;
-        // What harms a cable mostly harms both ways: these pairs say nothing of how many are slow by chance.
-        if may_take(distances, (to, from), (i, j)) {
-            continue;
-        }
-        let may_cross = may_take(distances, (from, to), (i, j));
-        if is_slow && may_cross {
-            cells.push((i * hosts + j) as u32);
-            effects.push(value);
-        }
-        if (i, j) == (from, to) {
-            continue;
-        }
-        let counts = &mut counts[if i == from { 0 } else { 1 + usize::from(j != to) }];
-        let (all, slow) = match may_cross {
-            true => (&mut counts.may, &mut counts.slow),
-            false => (&mut counts.others, &mut counts.slow_others),
-        };
-        *all += 1.0;
-        *slow += f64::from(u8::from(is_slow));
     }
     // Twice the gain is distributed as chi squared where all are alike, with a degree of freedom for each of the three rates
     // (Wilks 1938): beyond 2 g lies less than exp(-g) (1 + sqrt(4 g / pi)).
@@ -181,14 +183,19 @@ pub fn may_cross(distances: &Distances, cable: &Place, pair: (usize, usize)) -> 
 
 /// The same of a cable one way.
 fn may_take(distances: &Distances, (from, to): (usize, usize), (i, j): (usize, usize)) -> bool {
-    let hops = |a: usize, b: usize| distances.hops(a, b).map_or(0, usize::from);
-    hops(i, from) + 1 + hops(to, j) == hops(i, j)
+    let hops = |a: usize, b: usize| distances.hops(a, b).unwrap_or_default();
+    is_on_way(hops(i, from), hops(to, j), hops(i, j))
 }
 
-/// What a pair takes more that crosses a cable, from what its own pair takes more: as many seconds.
-fn expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize), (i, j): (usize, usize)) -> f64 {
-    let base = |i, j| fit.base[distances.class(i, j)];
-    (fit.beyond_class(from, to).exp_m1() * (base(from, to) - base(i, j)).exp()).ln_1p()
+/// Whether a cable is on a shortest route, by the hops before it, after it, and of the whole route.
+fn is_on_way(before: u8, after: u8, all: u8) -> bool {
+    u16::from(before) + 1 + u16::from(after) == u16::from(all)
+}
+
+/// What pairs take more that cross a cable, `[class]`, from what its own pair takes more: as many seconds.
+fn expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize)) -> Vec<f64> {
+    let (own, level) = (fit.beyond_class(from, to).exp_m1(), fit.base[distances.class(from, to)]);
+    fit.base.iter().map(|base| (own * (level - base).exp()).ln_1p()).collect()
 }
 
 #[cfg(test)]

@@ -108,8 +108,13 @@ impl Distances {
 
     /// Hops between two hosts; none where hosts are on no torus.
     pub fn hops(&self, i: usize, j: usize) -> Option<u8> {
-        let Shape::Torus(hops) = &self.shape else { return None };
-        Some(hops[i * self.leaf.len() + j])
+        Some(self.hops_from(i)?[j])
+    }
+
+    /// The same from a host to every host, `[host]`.
+    pub fn hops_from(&self, host: usize) -> Option<&[u8]> {
+        let (Shape::Torus(hops), hosts) = (&self.shape, self.leaf.len()) else { return None };
+        Some(&hops[host * hosts..][..hosts])
     }
 
     /// Whether hosts are on a torus.
