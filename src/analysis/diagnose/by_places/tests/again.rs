@@ -393,3 +393,30 @@ fn pairs_are_slow_again_by_what_clocks_do_not_explain_both_times() {
     assert!(!slow[0].contains_key(&(3, 11)), "measured again once");
     assert!(slow[0][&(3, 9)] < 0.0 && (slow[0][&(3, 12)] - expected).abs() < 0.03, "{slow:?} {expected}");
 }
+
+#[test]
+fn short_messages_that_are_slower_alone_than_among_others_were_measured_again_at_a_busy_moment() {
+    // Three pairs of hosts.
+    let is_slow = |from: usize, to: usize| [(1, 9), (4, 20), (13, 22)].contains(&(from.min(to), from.max(to)));
+    let late = |length: u64, from: usize, to: usize| if length < 1 << 18 && is_slow(from, to) { 1e-6 } else { 0.0 };
+    let judge = |more: f64| {
+        let mut run = measured((24, Schedule::Disjoint), late, |_, _| 1.0);
+        for length in 0..3 {
+            let times = run.matrix(Statistic::Median, length).unwrap();
+            let again = |(source, destination): (usize, usize)| {
+                let first = times[(source, destination)];
+                Retest { source, destination, first, second: first, alone: first * more }
+            };
+            let pairs = (0..24 * 24).map(|pair| (pair / 24, pair % 24)).filter(|(from, to)| is_slow(*from, *to));
+            run.write_retests(length, &pairs.map(again).collect::<Vec<_>>()).unwrap();
+        }
+        judged(&run)
+    };
+    let bad = judge(1.0);
+    let links = bad.findings.iter().filter(|found| found.kind == Kind::Link).count();
+    assert_eq!((links, bad.findings.len()), (3, 3), "{:?}", found(&bad));
+    // What the moment takes hides what the pairs do: they are to be measured again.
+    let busy = judge(2.5);
+    assert_eq!(found(&busy), Vec::<String>::new());
+    assert!(matches!(&busy.remarks[..], [Remark::Again(links)] if links.len() == 3), "{:?}", busy.remarks);
+}
