@@ -7,7 +7,7 @@ use std::cell::{LazyCell, OnceCell};
 
 use rayon::prelude::*;
 use statrs::{
-    distribution::{Binomial, ChiSquared, ContinuousCDF, DiscreteCDF, Normal},
+    distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal},
     function::factorial::ln_binomial,
 };
 
@@ -89,17 +89,12 @@ impl<'a> Parts<'a> {
         Spread::of_places(self.hosts.iter().map(|host| value(*host)), self.of_cells, alike, self.view.fit.freedom)
     }
 
-    /// By how much the slowest of healthy hosts may differ.
-    fn allowance(&self) -> f64 {
-        let most = Normal::standard().inverse_cdf(1.0 - self.budget.error.exp() / self.hosts.len() as f64);
-        most * self.view.alike(self.budget.least)
-    }
-
     /// Logarithm of the probability that the pairs of a host are the slowest by chance, where hosts differ as the
     /// others do in each of these values, and at least as healthy ones may.
     fn log_by_ranks(&self, host: usize, direction: Direction, values: &[&dyn Fn(usize) -> f64], tests: usize) -> f64 {
         let alike = self.view.alike(self.budget.least);
-        let most = self.allowance() / alike;
+        // By so many deviations the slowest of healthy hosts may differ.
+        let most = Normal::standard().inverse_cdf(1.0 - self.budget.error.exp() / self.hosts.len() as f64);
         let log = self.log_of_ranks(host, direction, most * alike);
         // How far the others are apart takes time to find, and makes nothing less probable.
         if !self.budget.allows(log + self.price(tests)) {
@@ -194,48 +189,10 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
         let tests = 3 * (spreads.len() + 1);
         let log = log.min(parts.log_by_ranks(host, direction, &[&common, &side], tests));
         let found = parts.suspect(host, direction, effect, log, tests)?;
-        (found.is_of_host(view, distances) && parts.is_no_chance(&found)).then_some(found)
-    };
-    parts.hosts.iter().filter_map(|host| suspect(*host)).collect()
-}
-
-/// Degrees of freedom from which on one view says enough: Student's t needs 4.2 deviations there for what a normal
-/// distribution needs 3.7 for, one in ten thousand: what more bands could add is less than a seventh of an effect.
-const ENOUGH: f64 = 30.0;
-
-/// The hosts that are slow at every band of lengths, although none says enough alone: how far few hosts are apart is
-/// hardly known from one. What bands say is put together as Fisher did (1925), for the noise of their cells is their
-/// own; what healthy hosts differ by persists, and is taken off before. `bands`: the views of one band each; `all`: of
-/// all lengths.
-pub fn throughout(bands: &[View], all: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> {
-    if all.fit.freedom >= ENOUGH {
-        return Vec::new();
-    }
-    let parts = Parts::of(all, budget);
-    let of_band = |band| {
-        let own = Parts::of(band, budget);
-        let first = |spreads: Vec<Spread>| spreads.into_iter().next();
-        Some((first(own.spreads(|host| own.common(host)))?, first(own.spreads(|host| own.side(host)))?, own))
-    };
-    let Some(of_bands) = bands.iter().map(of_band).collect::<Option<Vec<_>>>() else { return Vec::new() };
-    let fisher = ChiSquared::new(2.0 * bands.len() as f64).expect("a positive number of degrees of freedom");
-    let suspect = |host: usize| {
-        let beyond = of_bands
-            .iter()
-            .map(|(common, side, own)| (own.common(host) - common.centre, own.side(host) - side.centre))
-            .collect::<Vec<_>>();
-        let mean = |value: &dyn Fn(&(f64, f64)) -> f64| beyond.iter().map(value).sum::<f64>() / beyond.len() as f64;
-        let (of_common, of_side) = (mean(&|own| own.0), mean(&|own| own.1));
-        let direction = slow_way(of_common, of_side);
-        let logs = of_bands.iter().zip(&beyond).map(|((common, side, band), own)| {
-            let deviation = if direction == Direction::Both { 0.0 } else { side.deviation }.hypot(common.deviation);
-            let of_peers = deviation * (1.0 + 1.0 / common.count as f64).sqrt();
-            let score = (direction.effect(own.0, own.1) - band.allowance()) / of_peers;
-            tail(score, common.freedom.min(side.freedom)).max(f64::MIN_POSITIVE).ln()
-        });
-        let log = fisher.sf(-2.0 * logs.sum::<f64>()).max(f64::MIN_POSITIVE).ln();
-        let found = parts.suspect(host, direction, direction.effect(of_common, of_side), log, 3)?;
-        found.is_of_host(all, distances).then_some(found)
+        // Nearly all of its pairs are slow, those inside its leaf too.
+        let is_of_host =
+            share_of_slow(view, &found.place, effect) > ALL && is_slow_near(view, distances, &found.place, effect);
+        (is_of_host && parts.is_no_chance(&found)).then_some(found)
     };
     parts.hosts.iter().filter_map(|host| suspect(*host)).collect()
 }
@@ -260,13 +217,6 @@ pub fn late(view: &View, budget: Budget) -> Vec<Suspect> {
         found.extend(parts.hosts.iter().filter_map(|host| suspect(*host)));
     }
     found
-}
-
-impl Suspect {
-    /// Whether nearly all pairs of a host are slow, those inside its leaf too.
-    fn is_of_host(&self, view: &View, distances: &Distances) -> bool {
-        share_of_slow(view, &self.place, self.effect) > ALL && is_slow_near(view, distances, &self.place, self.effect)
-    }
 }
 
 /// Share of a host's pairs that are slow by half of the effect at least.

@@ -332,15 +332,12 @@ fn search(
             take(views, (distances, budget), found, suspects);
         }
     }
-    let mut whole: Vec<Suspect> =
-        views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
-    if bands > 1 {
-        whole.extend(hosts::throughout(&views[..bands], &views[bands], distances, of_hosts));
-    }
+    let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
     let whole = common::ways(best(whole), views, distances.leaves() > 1);
     take(views, (distances, budget), whole, suspects);
     loop {
-        let cables = best(views[..wide].iter().flat_map(|view| cables::slow(view, distances, budget)).collect());
+        let of_view = |view: &View| cables::slow(view, distances, budget);
+        let cables = best(views[..wide].par_iter().flat_map_iter(of_view).collect());
         let before = suspects.len();
         take(views, (distances, budget), cables::apart(cables, hosts), suspects);
         if suspects.len() == before {

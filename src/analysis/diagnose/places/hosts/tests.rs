@@ -4,12 +4,16 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    super::{Least, distance::Distances},
+    super::{Asked, Least, distance::Distances, judge_with},
     *,
 };
-use crate::analysis::{
-    drawn::{generator, lose_pairs, normal, square},
-    square::Square,
+use crate::{
+    analysis::{
+        diagnose::folded::Folded,
+        drawn::{generator, lose_pairs, normal, square},
+        square::Square,
+    },
+    plan::Mode,
 };
 
 /// So many hosts that differ by `apart`, and cells that scatter by `noise`; host 2 takes longer to send and to receive.
@@ -63,10 +67,11 @@ fn a_step_of_the_clock_makes_no_host_slow() {
 fn of_four_hosts_all_lengths_together_name_the_slow_one() {
     let mut rng = generator(5);
     let mut found = |fault: f64| {
-        let mut bands: Vec<View> =
-            (0..6).map(|_| view(&mut rng, 4, (0.01, 0.03), [fault / 2.0, fault / 2.0])).collect();
-        let all = bands.pop().expect("six views");
-        throughout(&bands, &all, &Distances::flat(4), BUDGET)
+        let lengths = [10, 12, 14, 16, 18, 20].map(|bits| 1 << bits);
+        let values = lengths.map(|_| view(&mut rng, 4, (0.01, 0.03), [fault / 2.0, fault / 2.0]).values);
+        let folded = Folded::of_logarithms(&lengths, values.to_vec());
+        let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+        judge_with(&folded, Distances::flat(4), asked, &[]).suspects
     };
     let slow: Vec<Suspect> = (0..100).flat_map(|_| found(0.8)).collect();
     let named = slow.iter().filter(|found| found.place.hosts == [2]).count();
