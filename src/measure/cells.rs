@@ -1,5 +1,7 @@
 //! The cells of one length that a process has measured itself.
 
+use std::ops::Range;
+
 use crate::{
     plan::{Mode, Pair, Plan, Side},
     record::{Cell, State},
@@ -13,6 +15,14 @@ pub enum View {
     Rank(Rank),
     /// All ranks at once: the synthetic machine.
     Whole,
+}
+
+/// The ranks whose clocks a process sees.
+pub(super) fn seen(view: View, ranks: usize) -> Range<Rank> {
+    match view {
+        View::Rank(me) => me..me + 1,
+        View::Whole => 0..ranks,
+    }
 }
 
 /// Cells of one length: those of one rank, a row or a column of the matrix, or all of them.
@@ -33,25 +43,35 @@ pub struct Cells {
 impl Cells {
     /// For `mode` among `ranks`, nothing measured yet.
     pub fn new(mode: Mode, ranks: usize, view: View) -> Self {
-        let count = if view == View::Whole { ranks * ranks } else { ranks };
-        Self::with(mode, ranks, view, None, count)
+        Self::with(mode, ranks, view, None)
     }
 
     /// For what `plan` measures, nothing measured yet.
     pub fn of(plan: &Plan, view: View) -> Self {
         let rounds = plan.rounds(plan.shortest());
         let Some(lines) = rounds.lines() else { return Self::new(plan.mode, plan.ranks(), view) };
-        let ranks = match view {
-            View::Rank(me) => me..me + 1,
-            View::Whole => 0..plan.ranks(),
-        };
-        let met = |line| ranks.clone().map(move |rank| (line, rank));
+        let met = |line| seen(view, plan.ranks()).map(move |rank| (line, rank));
         let partners: Vec<_> = (0..lines).flat_map(met).map(|(line, rank)| rounds.partner(line, rank)).collect();
-        let count = partners.len();
-        Self::with(plan.mode, plan.ranks(), view, Some(partners), count)
+        Self::with(plan.mode, plan.ranks(), view, Some(partners))
     }
 
-    fn with(mode: Mode, ranks: usize, view: View, partners: Option<Vec<Option<Rank>>>, count: usize) -> Self {
+    /// For these pairs alone, whether the plan schedules them or not, nothing measured yet.
+    pub fn of_pairs(plan: &Plan, view: View, pairs: &[Pair]) -> Self {
+        let seen = seen(view, plan.ranks());
+        let mut lists = vec![Vec::new(); seen.len()];
+        for (rank, other) in pairs.iter().flat_map(|pair| [(pair.leader, pair.partner), (pair.partner, pair.leader)]) {
+            if seen.contains(&rank) {
+                lists[rank - seen.start].push(other);
+            }
+        }
+        let lines = lists.iter().map(Vec::len).max().unwrap_or(0);
+        let met = (0..lines).flat_map(|line| lists.iter().map(move |list| list.get(line).copied()));
+        Self::with(plan.mode, plan.ranks(), view, Some(met.collect()))
+    }
+
+    fn with(mode: Mode, ranks: usize, view: View, partners: Option<Vec<Option<Rank>>>) -> Self {
+        let lines = ranks * seen(view, ranks).len();
+        let count = partners.as_ref().map_or(lines, Vec::len);
         let cells = vec![Cell::missing(State::NotScheduled); count];
         let (timed_at, collective) = (mode.timed_at(), mode.is_collective());
         let mut cells = Self { ranks, view, timed_at, collective, partners, cells };
@@ -196,6 +216,33 @@ mod tests {
         origin.clear();
         assert_eq!(origin.get(1, 0).unwrap().state, State::NotScheduled);
         assert_eq!(Cells::new(Mode::Bcast, 2, View::Whole).get(1, 1).unwrap().state, State::NotScheduled);
+    }
+
+    #[test]
+    fn of_pairs_nothing_else_is_kept() {
+        let cell = Cell::measured(Summary::of(&mut [1.0]), 1, State::Measured);
+        let plan = Plan { mode: Mode::OneToOne, config: Config::default(), hosts: Hosts::new(["a", "b", "c", "d"]) };
+        let pairs = [Pair::of(0, 2), Pair::of(2, 3)];
+        for view in [View::Whole, View::Rank(0), View::Rank(1), View::Rank(2)] {
+            let mut cells = Cells::of_pairs(&plan, view, &pairs);
+            for (source, destination) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+                cells.set(source, destination, cell);
+                let is_of_pair = pairs.iter().any(|pair| pair.other(source) == Some(destination));
+                // A message is timed where it arrives.
+                let is_own = view == View::Whole || view == View::Rank(destination);
+                let expected = (is_of_pair && is_own).then_some(&cell);
+                assert_eq!(cells.get(source, destination), expected, "{view:?}: {source} {destination}");
+            }
+            assert_eq!(
+                cells.iter().count(),
+                match view {
+                    View::Whole => 4,
+                    View::Rank(2) => 2,
+                    View::Rank(0) => 1,
+                    _ => 0,
+                }
+            );
+        }
     }
 
     #[test]

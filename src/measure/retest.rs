@@ -1,13 +1,15 @@
 //! Measuring suspicious pairs again, to tell contention from faults.
 //!
 //! In: the cells of a length. Out: for the worst pairs three numbers, see [`Retest`], and the samples behind the last one
-//! where the plan keeps them. Who is worst: [`super::suspects`].
+//! where the plan keeps them. Where most pairs are left out, up to a third of the places are for pairs that were not
+//! measured before: a pair of two slow hosts, which says whether they share what slows them. Who is worst, and who is slow:
+//! [`super::suspects`].
 
 use rand::{RngExt, seq::SliceRandom};
 
 use super::{
     Cells, Fabric, FabricError,
-    suspects::{Before, Usual, worst_of},
+    suspects::{Before, Suspect, Usual, worst_of},
 };
 use crate::{
     plan::{Pair, Plan, rng},
@@ -35,17 +37,21 @@ pub(super) fn retest(
     cells: &Cells,
     before: &mut Before,
 ) -> Result<Retested, FabricError> {
-    let suspects = Usual::of(plan, fabric, cells)?.suspects(plan, cells, before);
+    let usual = Usual::of(plan, fabric, cells)?;
+    let suspects = usual.suspects(plan, cells, before);
     *before = suspects.iter().map(|suspect| ((suspect.source, suspect.destination), suspect.weight)).collect();
     let own = worst_of(suspects, plan.retests(), &plan.hosts);
-    let worst = fabric.worst(own, plan.retests())?;
-    let pairs: Vec<Pair> = worst.iter().map(|suspect| Pair::of(suspect.source, suspect.destination)).collect();
+    let mut worst = fabric.worst(own, plan.retests())?;
+    let unmet = usual.unmet(plan, fabric, (index, cells), plan.retests() / 3)?;
+    worst.truncate(plan.retests() - unmet.len());
+    let ends = |suspect: &Suspect| Pair::of(suspect.source, suspect.destination);
+    let pairs: Vec<Pair> = worst.iter().map(ends).chain(unmet).collect();
     let mut number = 0;
     let mut damaged = 0;
-    let mut again = Cells::of(plan, fabric.view());
+    let mut again = Cells::of_pairs(plan, fabric.view(), &pairs);
     for company in companies(plan, index, &pairs) {
         // The suspects of a company come first: what its other pairs measure is of no use.
-        let mut whole = Cells::of(plan, fabric.view());
+        let mut whole = Cells::of_pairs(plan, fabric.view(), &company.pairs);
         fabric.run_pairs(&company.pairs, number, length, &mut whole)?;
         damaged += whole.damaged();
         for pair in &company.pairs[..company.suspects] {
@@ -53,7 +59,7 @@ pub(super) fn retest(
         }
         number += 1;
     }
-    let mut alone = Cells::of(plan, fabric.view());
+    let mut alone = Cells::of_pairs(plan, fabric.view(), &pairs);
     let mut samples = Vec::new();
     for pair in &pairs {
         fabric.run_pairs(&[*pair], number, length, &mut alone)?;
@@ -107,10 +113,14 @@ fn companies(plan: &Plan, index: usize, suspects: &[Pair]) -> Vec<Company> {
 fn collect(fabric: &mut dyn Fabric, pairs: &[Pair], three: [&Cells; 3]) -> Result<Vec<Retest>, FabricError> {
     let both = |pair: &Pair| [(pair.leader, pair.partner), (pair.partner, pair.leader)];
     let directions: Vec<_> = pairs.iter().flat_map(both).collect();
-    let median_in =
-        |cells: &Cells, (source, destination)| cells.get(source, destination).map_or(0.0, |cell| cell.summary.median);
-    let mut numbers: Vec<f64> =
-        directions.iter().flat_map(|direction| three.map(|cells| median_in(cells, *direction))).collect();
+    // Who owns the last one knows as well that there is no first.
+    let is_own = |(source, destination)| three[2].get(source, destination).is_some();
+    let median_in = |cells: &Cells, (source, destination)| {
+        cells.get(source, destination).map_or(f64::NAN, |cell| cell.summary.median)
+    };
+    let of_direction =
+        |direction: &_| three.map(|cells| if is_own(*direction) { median_in(cells, *direction) } else { 0.0 });
+    let mut numbers: Vec<f64> = directions.iter().flat_map(of_direction).collect();
     fabric.sum(&mut numbers)?;
     let retests = directions
         .iter()
@@ -155,7 +165,7 @@ mod tests {
             StopRequest, measure,
             synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
         },
-        plan::{Config, Mode, Optional, Round, Schedule, Sweep},
+        plan::{Config, Mode, Optional, Partners, Round, Schedule, Sweep, Timing},
         record::{Cell, Header, MemoryRun, Provenance, Run, State},
         stats::{Summary, median},
         units::Hosts,
@@ -196,6 +206,47 @@ mod tests {
             let pairs = &retested(&machine, schedule)[0];
             let hosts = |pair: &(Rank, Rank)| (machine.hosts.host_of(pair.0), machine.hosts.host_of(pair.1));
             assert!(pairs.iter().any(|pair| hosts(pair) == (3, 5)), "{schedule}: {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn where_most_pairs_are_left_out_slow_hosts_that_have_not_met_are_measured_with_each_other() {
+        let unmet = |machine: &Machine, schedule, sample_rounds| {
+            let sweep = Sweep::list(&[0, 64, 4096, 65536].map(Bytes)).unwrap();
+            // One way at a time.
+            let timing = Timing::Clock;
+            let config = Config { schedule, sweep, sample_rounds, timing, iterations: 20, ..Config::default() };
+            let plan = Plan { mode: Mode::OneToOne, config, hosts: machine.hosts.clone() };
+            let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+            let mut fabric = Synthetic::new(machine.clone());
+            measure(&plan, &mut fabric, Some(&mut run), 0, &StopRequest::default(), &mut |_| {}).unwrap();
+            let mut all = Vec::new();
+            for index in 0..4 {
+                let retests = run.retests(index).unwrap();
+                assert!(retests.len() <= 20, "no more than were asked for");
+                let is_new = |retest: &&Retest| retest.first.is_nan();
+                let new: Vec<Retest> = retests.iter().filter(is_new).copied().collect();
+                assert!(new.iter().all(|one| one.second > 0.0 && one.alone > 0.0), "{new:?}");
+                all.extend(new.into_iter().map(|one| (one.source, one.destination)));
+            }
+            let met = plan.partners().unwrap_or_else(|| Partners::new(plan.ranks(), 0, |_, _| None));
+            assert!(all.iter().all(|(a, b)| met.line_of(*a, *b).is_none()), "{all:?}");
+            all
+        };
+        let healthy = Machine::leaf_spine(40, 5, 1);
+        for schedule in Schedule::ALL {
+            for direction in [Direction::Send, Direction::Receive] {
+                let way = Fault::Leaf { leaf: 1, direction, symptom: Symptom::Slower(3.0) };
+                let machine = healthy.clone().with(way);
+                let pairs = unmet(&machine, schedule, Some(4));
+                // Three at each of four lengths, both ways. Hosts of other leaves may have met hardly any others.
+                assert_eq!(pairs.len(), 24, "{pairs:?}");
+                let is_inside = |(a, b): &&(Rank, Rank)| [a, b].iter().all(|rank| machine.leaf_of_host[**rank] == 1);
+                assert!(pairs.iter().filter(is_inside).count() > 12, "{pairs:?}");
+                assert!(pairs.iter().collect::<HashSet<_>>().len() > 12, "others at other lengths: {pairs:?}");
+                assert!(unmet(&machine, schedule, None).is_empty());
+            }
+            assert!(unmet(&healthy, schedule, Some(4)).is_empty());
         }
     }
 

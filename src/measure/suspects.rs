@@ -6,11 +6,11 @@
 //! that were suspicious at the length before as well: on a large machine some pairs are disturbed by chance at every
 //! length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so that one
 //! bad host does not take all places. No process ever sees all cells: each keeps the worst of its own, and the lists are
-//! merged. Nothing is measured here.
+//! merged. Where most pairs are left out, also which slow hosts have not met. Nothing is measured here.
 
 use std::collections::HashMap;
 
-use super::{Cells, Fabric, FabricError, View};
+use super::{Cells, Fabric, FabricError, cells::seen};
 use crate::{
     plan::{Pair, Plan},
     record::State,
@@ -130,10 +130,7 @@ impl Usual {
             values[owner(source, destination)][class(plan, source, destination)].push(value);
         }
         let medians = |rank: Rank| [0, 1].map(|class| median(&mut values[rank][class]));
-        let here = match fabric.view() {
-            View::Rank(me) => me..me + 1,
-            View::Whole => 0..plan.ranks(),
-        };
+        let here = seen(fabric.view(), plan.ranks());
         let own: Vec<f64> = here.clone().flat_map(medians).collect();
         let of_rank = fabric.all_gather(&own)?;
         let known = |values: &mut dyn Iterator<Item = f64>| {
@@ -160,6 +157,54 @@ impl Usual {
         };
         usual.near = all.chunks_exact(2 * NEAR).map(known).collect();
         Ok(usual)
+    }
+
+    /// Where most pairs are left out: pairs of hosts that are slow one way to most, and that do not meet, at most so many,
+    /// others at the next length. Whether these hosts share what slows them shows in no other pair. Collective.
+    pub(super) fn unmet(
+        &self,
+        plan: &Plan,
+        fabric: &mut dyn Fabric,
+        (index, cells): (usize, &Cells),
+        most: usize,
+    ) -> Result<Vec<Pair>, FabricError> {
+        let (rounds, hosts) = (plan.rounds(index), &plan.hosts);
+        let Some(lines) = rounds.lines() else { return Ok(Vec::new()) };
+        let partner = |rank: Rank, line: usize| rounds.partner(line, rank);
+        let time = |rank: Rank, line: usize| {
+            let [source, destination] = ends_of(cells, rank, partner(rank, line)?);
+            Some(cells.get(source, destination)?.summary.median)
+        };
+        let here = seen(fabric.view(), plan.ranks());
+        let own = here.flat_map(|rank| (0..lines).map(move |line| (rank, line)));
+        let own: Vec<f64> = own.map(|(rank, line)| time(rank, line).unwrap_or(f64::NAN)).collect();
+        let times = fabric.all_gather(&own)?;
+        // Whom a host meets in which line of which of its ranks.
+        let met = |host: usize| {
+            let ranks = hosts.ranks_of(host).iter();
+            let all = ranks.flat_map(move |rank| (0..lines).map(move |line| (*rank, line)));
+            all.filter_map(move |(rank, line)| Some((rank, line, partner(rank, line)?)))
+                .filter(move |(_, _, other)| hosts.host_of(*other) != host)
+        };
+        let is_slow = |host: &usize| {
+            let is_most = |times: &mut dyn Iterator<Item = f64>| {
+                let known: Vec<f64> = times.filter(|time| !time.is_nan()).collect();
+                2 * known.iter().filter(|time| **time >= SUSPICIOUS * self.centre[1]).count() > known.len()
+            };
+            is_most(&mut met(*host).map(|(rank, line, _)| times[rank * lines + line]))
+                || is_most(&mut met(*host).map(|(_, line, other)| times[other * lines + line]))
+        };
+        let slow: Vec<usize> = (0..hosts.count()).filter(is_slow).collect();
+        // Each with the next one, then with the one behind that: neighbours by number are often of one leaf.
+        let all = slow.len() * slow.len().saturating_sub(1) / 2;
+        let two = |number: usize| {
+            let (first, step) = (number % slow.len(), 1 + number / slow.len());
+            (slow[first], slow[(first + step) % slow.len()])
+        };
+        let numbers = (0..all).map(|number| (index * most + number) % all);
+        let have_met = |(a, b): &(usize, usize)| met(*a).any(|(_, _, other)| hosts.host_of(other) == *b);
+        let unmet = numbers.map(two).filter(|pair| !have_met(pair)).take(most);
+        Ok(unmet.map(|(a, b)| Pair::of(hosts.ranks_of(a)[0], hosts.ranks_of(b)[0])).collect())
     }
 
     /// How many times as long a pair of hosts takes as these hosts usually take.

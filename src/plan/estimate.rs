@@ -49,9 +49,11 @@ impl Estimate {
         };
         let per_cell = u64::from(config.warmup) + u64::from(config.iterations) + baseline;
         let retests = 2 * plan.retests() as u64;
-        let retesting = if plan.retests() > 0 { 3 * CELL + SUSPECT } else { 0 };
         let lines = rounds.lines().map_or(ranks, |lines| lines as u64);
-        let memory = traffic(plan) + (CELL + retesting) * lines + ranks * HOST;
+        // Of the pairs that are measured again the cells, three times; of all ranks that meet a few, what these take.
+        let met = if rounds.lines().is_some() { 8 * ranks } else { 0 };
+        let again = if retests > 0 { (SUSPECT + met) * lines + 3 * CELL * retests } else { 0 };
+        let memory = traffic(plan) + CELL * lines + again + ranks * HOST;
         let widest = plan.hosts.names().iter().enumerate().map(|(host, _)| plan.hosts.ranks_of(host).len()).max();
         Self {
             pairs,

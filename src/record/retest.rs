@@ -2,7 +2,8 @@
 
 use crate::units::Rank;
 
-/// Three medians of one ordered pair at one length, in seconds; NaN where there was no sample.
+/// Three medians of one ordered pair at one length, in seconds; NaN where there was no sample: the first one also of slow
+/// hosts that do not meet in a run that leaves most pairs out.
 ///
 /// The first and the second high, alone normal: contention or routing. The first high, the second normal: a transient,
 /// or bad company. Alone high: something is wrong on this path.

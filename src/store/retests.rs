@@ -104,7 +104,7 @@ impl Field {
         match self {
             Self::Source => "source of a pair that was measured again",
             Self::Destination => "destination of a pair that was measured again",
-            Self::First => "median among the pairs of its round",
+            Self::First => "median among the pairs of its round, missing where it has none",
             Self::Second => "median among other pairs, drawn at random",
             Self::Alone => "median with everybody else silent",
         }

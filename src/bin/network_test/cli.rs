@@ -158,7 +158,8 @@ pub struct Args {
 
     /// How many suspicious pairs of each length are measured again, among others and alone: those that failed, then those
     /// that are slower than their hosts are to others, or than those of other hosts, by most. Half of the
-    /// places are for pairs that were suspicious at the length before, too
+    /// places are for pairs that were suspicious at the length before, too; with --sample-rounds a third for pairs of
+    /// slow hosts that do not meet otherwise
     #[arg(help_heading = "Schedule", long, value_name = "K", default_value_t = 10, value_parser = whole::<usize>(0..=u64::MAX))]
     retest: usize,
 
