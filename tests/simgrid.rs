@@ -340,6 +340,19 @@ fn ways_that_many_share_are_diagnosed_when_pairs_are_measured_alone() {
 }
 
 #[test]
+fn hosts_with_few_partners_that_share_a_slow_way_are_one_finding() {
+    for seed in [1, 2] {
+        let arguments = format!("--schedule isolated --sample-rounds 5 --lengths 0,4K,64K,256K,1M --seed {seed}");
+        let found = found("--hosts 64 --fault leaf2.send:bandwidth=0.05", &arguments);
+        let ways: Vec<_> = found.iter().filter(|(kind, ..)| *kind == Kind::Group).collect();
+        let [(_, hosts, Direction::Send, Symptom::Bandwidth)] = &ways[..] else { panic!("{found:?}") };
+        let leaf = names(32..48);
+        assert!(hosts.len() > 10 && hosts.iter().all(|host| leaf.contains(host)), "{hosts:?}");
+        assert!(!found.iter().any(|(kind, ..)| *kind == Kind::Node), "{found:?}");
+    }
+}
+
+#[test]
 fn a_torus_is_healthy_and_a_slow_cable_of_a_host_in_it_is_diagnosed() {
     assert_eq!(found("--hosts 64 --topology torus", ISOLATED), []);
     let host = (Kind::Node, names([17]), Direction::Both, Symptom::Bandwidth);

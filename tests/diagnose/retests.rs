@@ -12,7 +12,7 @@ use netmatrix::{
 };
 use serde_json::Value;
 
-use crate::bed::{Place, changed, config, diagnosed, named, only, run_of};
+use crate::bed::{Place, changed, config, diagnosed, findings, named, only, run_of};
 
 /// What the machine gives with room for re-tests, but without any.
 fn run(machine: &Machine) -> MemoryRun {
@@ -105,5 +105,38 @@ fn a_measurement_of_disjoint_pairs_confirms_what_it_finds() {
         let document = diagnosed(&run, exit::FINDINGS);
         assert_eq!(named(only(&document)), format!("{name} both bandwidth"));
         assert_eq!(verdict(&document), "confirmed");
+    }
+}
+
+/// One rank on each of 24 hosts, three on a leaf, of which each meets four others, and whether any two of these three meet.
+fn sampled(machine: &Machine, (seed, retest): (u64, usize)) -> (MemoryRun, bool) {
+    let config = Config { sample_rounds: Some(4), seed, retest, ..config() };
+    let run = run_of(machine, &config, Mode::OneToOne);
+    let partners = run.partners().unwrap();
+    let have_met = [(3, 4), (4, 5), (3, 5)].iter().any(|(a, b)| partners.line_of(*a, *b).is_some());
+    (run, have_met)
+}
+
+#[test]
+fn hosts_that_are_slow_and_have_not_met_share_their_way_if_they_are_fast_with_each_other() {
+    let healthy = Machine::leaf_spine(24, 8, 1);
+    let way = healthy.clone().with(Fault::Leaf { leaf: 1, direction: Send, symptom: Slower(3.0) });
+    let host = |host| Fault::Host { host, direction: Send, symptom: Slower(3.0) };
+    let hosts = [3, 4, 5].into_iter().fold(healthy, |machine, number| machine.with(host(number)));
+    let found = |machine: &Machine, seed, retest| {
+        let (run, have_met) = sampled(machine, (seed, retest));
+        assert!(!have_met);
+        let document = diagnosed(&run, exit::FINDINGS);
+        let mut all: Vec<String> = findings(&document).iter().map(named).collect();
+        all.sort_unstable();
+        all
+    };
+    let seeds = (1..).filter(|seed| !sampled(&way, (*seed, 0)).1).take(3);
+    let one_by_one = ["node004", "node005", "node006"].map(|host| format!("node {host} send bandwidth"));
+    for seed in seeds {
+        assert_eq!(found(&way, seed, 10), ["group node004 node005 node006 send bandwidth"], "seed {seed}");
+        assert_eq!(found(&hosts, seed, 10), one_by_one, "seed {seed}");
+        // Of what was not measured nobody knows.
+        assert_eq!(found(&way, seed, 0), one_by_one, "seed {seed}");
     }
 }

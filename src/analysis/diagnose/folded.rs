@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::{square::Square, ticks::Unticked},
-    record::{BoxError, Run, Statistic},
+    record::{BoxError, Retest, Run, Statistic},
     stats::median,
     units::{Bytes, Hosts, Rank},
 };
@@ -103,6 +103,24 @@ impl Folded {
         for (i, j) in [(a, b), (b, a)] {
             self.times[length].set(i, j, f64::NAN);
         }
+    }
+
+    /// With what pairs took that were measured only again ([`Retest`]), where most are left out. `run`: the one that was
+    /// read.
+    pub(super) fn with_again(&self, run: &dyn Run, is_left_out: &[bool]) -> Result<Self, BoxError> {
+        let mut all = self.clone();
+        let hosts = &run.header().hosts;
+        for length in 0..self.lengths.len() {
+            for Retest { source, destination, first, alone, .. } in run.retests(length)? {
+                let [from, to] = [source, destination].map(|rank| hosts.host_of(rank));
+                let is_new = first.is_nan() && from != to && self.times[length].at(from, to).is_nan();
+                let time = logarithm(alone / self.level[length]);
+                if let (true, Some(time)) = (is_new && !is_left_out[source] && !is_left_out[destination], time) {
+                    all.times[length].set(from, to, time);
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Names, lengths and levels alone.

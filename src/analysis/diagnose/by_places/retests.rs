@@ -202,7 +202,7 @@ fn confirmed_range(
         let like: Vec<&Again> = own.iter().copied().filter(is_like).collect();
         let half = finding.ratio.ln() / 2.0;
         // A single pair may have met a busy moment.
-        if own.len() > 1 && alone(&own) + error(noise, own.len()) < half {
+        if own.len() > 1 && alone(&own) + places::median_error(noise, own.len()) < half {
             return Some(false);
         }
         (alone(&like) > half).then_some(true)
@@ -291,7 +291,7 @@ fn certain<'a>(pairs: Vec<&'a Again>, noise: f64, finding: &Finding) -> Option<V
     if !own.is_empty() {
         return Some(own);
     }
-    let least = (finding.ratio.ln() / 2.0).max(error(noise, 1));
+    let least = (finding.ratio.ln() / 2.0).max(places::median_error(noise, 1));
     let slow: Vec<&Again> = others.into_iter().filter(|pair| pair.alone > least).collect();
     (slow.len() > 1).then_some(slow)
 }
@@ -315,7 +315,7 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
     }
     // Messages that share a way slow each other down: alone it is faster, even where it is at fault.
     let least = match is_shared(finding.kind) {
-        true => Least::OF_TIMES.way.max(error(noise, alone.len())).min(half),
+        true => Least::OF_TIMES.way.max(places::median_error(noise, alone.len())).min(half),
         false => half,
     };
     let (second, alone) = (median(&mut second), median(&mut alone));
@@ -325,12 +325,6 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
         (false, false) => RetestVerdict::Transient,
     };
     (!alone.is_nan()).then_some((verdict, alone))
-}
-
-/// By how much the median of so many pairs errs in one of a hundred cases: by 1.25 standard deviations over the root of
-/// their number, 2.33 times.
-fn error(noise: f64, pairs: usize) -> f64 {
-    2.33 * 1.25 * noise / (pairs as f64).sqrt()
 }
 
 /// What becomes of something slow.

@@ -6,7 +6,8 @@
 //! common. Of a leaf of which every host has met a few others only, not all have met each other: where no leaves are known,
 //! those that are as slow and have met none of the others are of the same way, as that takes fewer faults.
 //!
-//! What it cannot see: whether hosts share their way of which no two have met.
+//! What it cannot see: whether hosts share their way of which no two have met. Pairs of such hosts are measured again, and
+//! put together in the end ([`super::Verdict::joined`]).
 
 use super::{Place, Suspect, View};
 use crate::{
@@ -83,7 +84,7 @@ impl<'a> Way<'a> {
     /// Whether they are as slow, and the same way.
     fn is_like(&self, other: &Self) -> bool {
         let (own, of_other) = (self.effect(), other.effect());
-        self.direction == other.direction && (own - of_other).abs() < own.min(of_other) / 2.0
+        self.direction == other.direction && (own - of_other).abs() < own.max(of_other) / 2.0
     }
 
     /// Whether hosts of both are fast with each other.

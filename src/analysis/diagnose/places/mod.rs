@@ -73,7 +73,7 @@ pub use again::{Slow, find as again};
 pub use bursts::{Burst, busy, find as bursts};
 pub use cables::may_cross;
 pub use distance::Distances;
-pub use fit::{EFFICIENCY, USUAL};
+pub use fit::{EFFICIENCY, USUAL, median_error};
 pub use jitter::{Scatterer, find as jitter};
 pub use leaves::{ALL, Set, sets};
 pub use load::find as loaded;
@@ -244,11 +244,7 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[
         }
     }
     drop_parts(folded.hosts(), &mut suspects);
-    let verdict = Verdict::of(folded, suspects, distances, asked.least);
-    match verdict.joined(folded) {
-        Some(suspects) => Verdict::of(folded, suspects, verdict.distances, asked.least),
-        None => verdict,
-    }
+    Verdict::of(folded, suspects, distances, asked.least).joined(folded, asked.least)
 }
 
 /// Drops routes and links that are parts of a larger place, which was found after them.

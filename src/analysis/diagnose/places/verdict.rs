@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{
     Least,
     distance::Distances,
-    fit::{Fit, centre},
+    fit::{Fit, centre, median_error},
     place::{Suspect, slow_range},
     view::{leave_out, medians},
 };
@@ -16,7 +16,7 @@ use crate::{
         diagnose::{Kind, folded::Folded},
         square::Square,
     },
-    stats::{median, median_of},
+    stats::median,
 };
 
 /// What was found.
@@ -101,18 +101,24 @@ impl Verdict {
         Self { kinds: self.kinds, ..Self::of(folded, suspects, self.distances, least) }
     }
 
-    /// The suspects once more, ways that are one put together, if there are such: what is slow out of several leaves and
-    /// not between them is the way that these share. Where no leaves are known, so is a host that is as slow and has met
-    /// none of theirs ([`super::common`]).
-    pub(super) fn joined(&self, folded: &Folded) -> Option<Vec<Suspect>> {
+    /// With ways that are one put together: what is slow out of several leaves and not between them is the way that these
+    /// share. Where no leaves are known, so are hosts that are fast with each other, and a host that is as slow as a way
+    /// and has met none of its hosts ([`super::common`]).
+    pub fn joined(mut self, folded: &Folded, least: Least) -> Self {
+        while let Some(suspects) = self.with_fewer_ways(folded) {
+            self = Self { kinds: self.kinds, ..Self::of(folded, suspects, self.distances, least) };
+        }
+        self
+    }
+
+    /// The suspects so, if there are fewer.
+    fn with_fewer_ways(&self, folded: &Folded) -> Option<Vec<Suspect>> {
         let are_leaves_known = self.distances.leaves() > 1;
-        let is_way = |suspect: &&Suspect| match suspect.place.kind {
+        let is_way = |suspect: &Suspect| match suspect.place.kind {
             Kind::Group => true,
             Kind::Node => !are_leaves_known && suspect.place.toward.is_empty(),
             _ => false,
         };
-        let (mut ways, others): (Vec<&Suspect>, Vec<&Suspect>) = self.suspects.iter().partition(is_way);
-        ways.sort_by_key(|suspect| suspect.place.kind != Kind::Group);
         let is_shared = |a: &Suspect, b: &Suspect| {
             let (first, last) = (a.range.0.max(b.range.0), a.range.1.min(b.range.1));
             // One may be a part of the other.
@@ -121,24 +127,35 @@ impl Verdict {
             let pairs = || all().filter(is_between).flat_map(|(i, j)| [(i, j), (j, i)]);
             let beyond =
                 |length: usize| pairs().map(move |(i, j)| folded.from_to(length, i, j) - self.usual(length, i, j));
-            let between = median_of((first..=last).flat_map(beyond).filter(|value| !value.is_nan()), &mut Vec::new());
+            let mut between: Vec<f64> = (first..=last).flat_map(beyond).filter(|value| !value.is_nan()).collect();
+            let (count, between) = (between.len(), median(&mut between));
             let half = a.effect.min(b.effect) / 2.0;
-            let may_be = between.is_nan() && !are_leaves_known && first <= last && (a.effect - b.effect).abs() < half;
-            a.place.kind == Kind::Group && a.place.direction == b.place.direction && (between < half || may_be)
+            let may_be = count == 0
+                && !are_leaves_known
+                && first <= last
+                && (a.effect - b.effect).abs() < a.effect.max(b.effect) / 2.0;
+            let is_one = match a.place.kind {
+                Kind::Group => between < half || may_be,
+                _ => between + median_error(self.noise, count) < half,
+            };
+            a.place.direction == b.place.direction && is_one
         };
-        let mut joined: Vec<Suspect> = Vec::new();
-        for way in &ways {
-            match joined.iter_mut().find(|other| is_shared(other, way)) {
-                Some(other) => {
-                    other.place.hosts.extend(&way.place.hosts);
-                    other.place.hosts.sort_unstable();
-                    other.place.hosts.dedup();
-                }
-                None => joined.push((*way).clone()),
-            }
+        let (mut ways, others): (Vec<Suspect>, Vec<Suspect>) = self.suspects.iter().cloned().partition(is_way);
+        ways.sort_by_key(|suspect| suspect.place.kind != Kind::Group);
+        let before = ways.len();
+        let two = |ways: &[Suspect]| {
+            let mut pairs = (0..ways.len()).flat_map(|a| (a + 1..ways.len()).map(move |b| (a, b)));
+            pairs.find(|(a, b)| is_shared(&ways[*a], &ways[*b]))
+        };
+        while let Some((a, b)) = two(&ways) {
+            let part = ways.remove(b);
+            let way = &mut ways[a].place;
+            way.kind = Kind::Group;
+            way.hosts.extend(part.place.hosts);
+            way.hosts.sort_unstable();
+            way.hosts.dedup();
         }
-        let are_any = joined.len() < ways.len();
-        are_any.then(|| joined.into_iter().chain(others.into_iter().cloned()).collect())
+        (ways.len() < before).then(|| ways.into_iter().chain(others).collect())
     }
 
     /// The time that a pair would take if the place were as good as its peers, `ln(time / level)`.
@@ -192,9 +209,9 @@ mod tests {
         };
         let suspects = vec![suspect(Kind::Node, &[1]), suspect(Kind::Node, &[2]), suspect(Kind::Group, &way)];
         let verdict = Verdict::of(&folded, suspects, Distances::flat(36), Least::OF_TIMES);
-        let joined = verdict.joined(&folded).expect("two are one");
+        let joined = verdict.joined(&folded, Least::OF_TIMES);
         let places: Vec<(Kind, &[usize])> =
-            joined.iter().map(|suspect| (suspect.place.kind, &suspect.place.hosts[..])).collect();
+            joined.suspects.iter().map(|suspect| (suspect.place.kind, &suspect.place.hosts[..])).collect();
         assert_eq!(places, [(Kind::Group, &[0, 1, 3, 6][..]), (Kind::Node, &[2])]);
     }
 }
