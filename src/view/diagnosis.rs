@@ -215,7 +215,7 @@ pub fn remark_text(remark: &Remark) -> String {
             if found.len() > NAMED {
                 text += &format!("; and {} more", found.len() - NAMED);
             }
-            text + "; measure again with --retest"
+            text + "; measure again with a larger --retest"
         }
         Remark::Busy { mode, lengths: (first, last), ratio: times, share } => {
             let lengths =
