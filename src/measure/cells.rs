@@ -28,14 +28,15 @@ pub(super) fn seen(view: View, ranks: usize) -> Range<Rank> {
 /// Cells of one length: those of one rank, a row or a column of the matrix, or all of them.
 ///
 /// They lie in *lines* of one cell per rank. Where all pairs are measured, a line is a row of the matrix; where most are
-/// left out ([`Plan::partners`]), line k holds for every source the cell of the k-th partner, and nothing else is held.
+/// left out ([`Plan::partners`]), or single pairs are measured ([`Cells::of_pairs`]), line k holds for every source the cell
+/// of the k-th partner, and nothing else is held.
 #[derive(Clone, Debug)]
 pub struct Cells {
     ranks: usize,
     view: View,
     timed_at: Side,
     collective: bool,
-    /// Where most pairs are left out: whom this rank meets, `[line]`, or every rank, `[line][rank]`.
+    /// There: whom this rank meets, `[line]`, or every rank, `[line][rank]`.
     partners: Option<Vec<Option<Rank>>>,
     cells: Vec<Cell>,
 }

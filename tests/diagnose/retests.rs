@@ -108,7 +108,7 @@ fn a_measurement_of_disjoint_pairs_confirms_what_it_finds() {
     }
 }
 
-/// One rank on each of 24 hosts, three on a leaf, of which each meets four others, and whether any two of these three meet.
+/// What a machine of 24 hosts gives, three on a leaf, of which each meets four others; and whether any two of leaf 1 meet.
 fn sampled(machine: &Machine, (seed, retest): (u64, usize)) -> (MemoryRun, bool) {
     let config = Config { sample_rounds: Some(4), seed, retest, ..config() };
     let run = run_of(machine, &config, Mode::OneToOne);
@@ -136,7 +136,7 @@ fn hosts_that_are_slow_and_have_not_met_share_their_way_if_they_are_fast_with_ea
     for seed in seeds {
         assert_eq!(found(&way, seed, 10), ["group node004 node005 node006 send bandwidth"], "seed {seed}");
         assert_eq!(found(&hosts, seed, 10), one_by_one, "seed {seed}");
-        // Of what was not measured nobody knows.
+        // What was not measured says nothing.
         assert_eq!(found(&way, seed, 0), one_by_one, "seed {seed}");
     }
 }

@@ -88,17 +88,15 @@ pub(super) fn judge_run(
         bursts.iter().for_each(|burst| burst.leave_out(&mut folded));
         verdict = judge(&folded);
     }
-    let join = |folded: &Folded, verdict: Verdict| match run.partners() {
-        Some(_) => Ok(verdict.joined(&folded.with_again(run, &is_left_out)?, asked.least)),
-        None => Ok::<_, BoxError>(verdict),
-    };
-    verdict = join(&folded, verdict)?;
+    // Where most pairs are left out.
+    let again = if run.partners().is_some() { folded.again(run, &is_left_out)? } else { Vec::new() };
+    verdict = verdict.joined((&folded, &again), asked.least);
     let (mut met, mut loaded, mut of_retests) = (Vec::new(), Vec::new(), None);
     let mut among_others = Vec::new();
     if schedule == Schedule::Disjoint {
         among_others = verdict.suspects.clone();
         (verdict, met) = without_refuted(run, &is_left_out, &mut folded, verdict, asked)?;
-        verdict = join(&folded, verdict)?;
+        verdict = verdict.joined((&folded, &again), asked.least);
         loaded = places::loaded(&folded, &verdict, &rounds, asked);
     } else {
         let again = slow_again(run, &is_left_out, (&folded, &verdict))?;

@@ -3,6 +3,8 @@
 //! In: the median of every cell, read length by length. Out: [`Folded`]. A fault that multiplies a time becomes a term
 //! of a sum here.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use crate::{
@@ -11,6 +13,9 @@ use crate::{
     stats::median,
     units::{Bytes, Hosts, Rank},
 };
+
+/// A number of some ordered pairs of hosts.
+pub type OfPairs = HashMap<(usize, usize), f64>;
 
 /// One mode of a run by hosts.
 #[derive(Clone, Debug)]
@@ -105,22 +110,21 @@ impl Folded {
         }
     }
 
-    /// With what pairs took that were measured only again ([`Retest`]), where most are left out. `run`: the one that was
+    /// What pairs of hosts took alone that were measured only again, `ln(time / level)`, `[length]`. `run`: the one that was
     /// read.
-    pub(super) fn with_again(&self, run: &dyn Run, is_left_out: &[bool]) -> Result<Self, BoxError> {
-        let mut all = self.clone();
+    pub(super) fn again(&self, run: &dyn Run, is_left_out: &[bool]) -> Result<Vec<OfPairs>, BoxError> {
         let hosts = &run.header().hosts;
-        for length in 0..self.lengths.len() {
-            for Retest { source, destination, first, alone, .. } in run.retests(length)? {
-                let [from, to] = [source, destination].map(|rank| hosts.host_of(rank));
-                let is_new = first.is_nan() && from != to && self.times[length].at(from, to).is_nan();
-                let time = logarithm(alone / self.level[length]);
-                if let (true, Some(time)) = (is_new && !is_left_out[source] && !is_left_out[destination], time) {
-                    all.times[length].set(from, to, time);
-                }
-            }
-        }
-        Ok(all)
+        let of_length = |length: usize| {
+            let time = |retest: Retest| {
+                let ends = [retest.source, retest.destination];
+                let [from, to] = ends.map(|rank| hosts.host_of(rank));
+                let is_new = retest.first.is_nan() && from != to && self.from_to(length, from, to).is_nan();
+                let is_of = is_new && !ends.iter().any(|rank| is_left_out[*rank]);
+                Some(((from, to), logarithm(retest.alone / self.level[length]).filter(|_| is_of)?))
+            };
+            Ok(run.retests(length)?.into_iter().filter_map(time).collect())
+        };
+        (0..self.lengths.len()).map(of_length).collect()
     }
 
     /// Names, lengths and levels alone.

@@ -244,7 +244,7 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[
         }
     }
     drop_parts(folded.hosts(), &mut suspects);
-    Verdict::of(folded, suspects, distances, asked.least).joined(folded, asked.least)
+    Verdict::of(folded, suspects, distances, asked.least).joined((folded, &[]), asked.least)
 }
 
 /// Drops routes and links that are parts of a larger place, which was found after them.

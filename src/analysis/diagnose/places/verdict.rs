@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     analysis::{
-        diagnose::{Kind, folded::Folded},
+        diagnose::{
+            Kind,
+            folded::{Folded, OfPairs},
+        },
         square::Square,
     },
     stats::median,
@@ -93,26 +96,37 @@ impl Verdict {
     }
 
     /// With more suspects.
-    pub fn with(self, folded: &Folded, more: Vec<Suspect>, least: Least) -> Self {
+    pub fn with(mut self, folded: &Folded, more: Vec<Suspect>, least: Least) -> Self {
         if more.is_empty() {
             return self;
         }
-        let suspects = self.suspects.into_iter().chain(more).collect();
+        let mut suspects = std::mem::take(&mut self.suspects);
+        suspects.extend(more);
+        self.anew(folded, suspects, least)
+    }
+
+    /// The same of other suspects.
+    fn anew(self, folded: &Folded, suspects: Vec<Suspect>, least: Least) -> Self {
         Self { kinds: self.kinds, ..Self::of(folded, suspects, self.distances, least) }
     }
 
     /// With ways that are one put together: what is slow out of several leaves and not between them is the way that these
     /// share. Where no leaves are known, so are hosts that are fast with each other, and a host that is as slow as a way
-    /// and has met none of its hosts ([`super::common`]).
-    pub fn joined(mut self, folded: &Folded, least: Least) -> Self {
-        while let Some(suspects) = self.with_fewer_ways(folded) {
-            self = Self { kinds: self.kinds, ..Self::of(folded, suspects, self.distances, least) };
+    /// and has met none of its hosts ([`super::common`]). `again`: of pairs that were measured only again ([`Folded::again`]);
+    /// they serve for nothing else, as they were chosen for being slow.
+    pub fn joined(mut self, (folded, again): (&Folded, &[OfPairs]), least: Least) -> Self {
+        while let Some(suspects) = self.with_fewer_ways(folded, again) {
+            self = self.anew(folded, suspects, least);
         }
         self
     }
 
     /// The suspects so, if there are fewer.
-    fn with_fewer_ways(&self, folded: &Folded) -> Option<Vec<Suspect>> {
+    fn with_fewer_ways(&self, folded: &Folded, again: &[OfPairs]) -> Option<Vec<Suspect>> {
+        let time = |length: usize, i: usize, j: usize| {
+            let again = || again.get(length).and_then(|pairs| pairs.get(&(i, j))).copied();
+            Some(folded.from_to(length, i, j)).filter(|time| !time.is_nan()).or_else(again).unwrap_or(f64::NAN)
+        };
         let are_leaves_known = self.distances.leaves() > 1;
         let is_way = |suspect: &Suspect| match suspect.place.kind {
             Kind::Group => true,
@@ -125,8 +139,7 @@ impl Verdict {
             let is_between = |(i, j): &(usize, usize)| !a.place.hosts.contains(j) || !b.place.hosts.contains(i);
             let all = || a.place.hosts.iter().flat_map(|i| b.place.hosts.iter().map(move |j| (*i, *j)));
             let pairs = || all().filter(is_between).flat_map(|(i, j)| [(i, j), (j, i)]);
-            let beyond =
-                |length: usize| pairs().map(move |(i, j)| folded.from_to(length, i, j) - self.usual(length, i, j));
+            let beyond = |length: usize| pairs().map(move |(i, j)| time(length, i, j) - self.usual(length, i, j));
             let mut between: Vec<f64> = (first..=last).flat_map(beyond).filter(|value| !value.is_nan()).collect();
             let (count, between) = (between.len(), median(&mut between));
             let half = a.effect.min(b.effect) / 2.0;
@@ -209,7 +222,7 @@ mod tests {
         };
         let suspects = vec![suspect(Kind::Node, &[1]), suspect(Kind::Node, &[2]), suspect(Kind::Group, &way)];
         let verdict = Verdict::of(&folded, suspects, Distances::flat(36), Least::OF_TIMES);
-        let joined = verdict.joined(&folded, Least::OF_TIMES);
+        let joined = verdict.joined((&folded, &[]), Least::OF_TIMES);
         let places: Vec<(Kind, &[usize])> =
             joined.suspects.iter().map(|suspect| (suspect.place.kind, &suspect.place.hosts[..])).collect();
         assert_eq!(places, [(Kind::Group, &[0, 1, 3, 6][..]), (Kind::Node, &[2])]);
