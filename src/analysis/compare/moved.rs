@@ -6,11 +6,16 @@
 
 use crate::{
     analysis::{
-        diagnose::{folded::Folded, places::Least},
+        diagnose::{
+            folded::Folded,
+            places::{ALL, COINCIDENCE, EFFICIENCY, Least, tail},
+        },
         square::Square,
     },
     stats::{median_of, scatter},
 };
+
+use super::shifts::LEAST_PAIRS;
 
 /// A host that is near others than it was; hosts by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +26,6 @@ pub(super) struct Move {
     /// Its group in the new run, without itself.
     pub to: Vec<usize>,
 }
-
-/// Largest share of hosts that can move before it is the grouping that is not clear.
-const MOST_MOVED: f64 = 0.25;
-
-/// Least neighbours that a host has before and afterwards.
-const LEAST_NEIGHBOURS: usize = 2;
-
-/// Least change of old against new neighbours, in standard errors; besides, it is no less than the least effect of a way.
-const LEAST_SCORE: f64 = 6.0;
 
 /// `old`, `new`: the group of every host; groups are numbered separately in both.
 pub(super) fn find(old: &[usize], new: &[usize], change: &Folded) -> Vec<Move> {
@@ -43,7 +39,8 @@ pub(super) fn find(old: &[usize], new: &[usize], change: &Folded) -> Vec<Move> {
     let origins: Vec<Option<usize>> = (0..count(new)).map(origin).collect();
     let has_left = |host: usize| origins[new[host]] != Some(old[host]);
     let candidates: Vec<usize> = (0..hosts).filter(|host| has_left(*host)).collect();
-    if candidates.is_empty() || candidates.len() as f64 > MOST_MOVED * hosts as f64 {
+    // Where many have, it is the grouping that is not clear.
+    if candidates.is_empty() || candidates.len() as f64 > (1.0 - ALL) * hosts as f64 {
         return Vec::new();
     }
     let stayed = |label: &[usize], group: usize| -> Vec<usize> {
@@ -56,15 +53,18 @@ pub(super) fn find(old: &[usize], new: &[usize], change: &Folded) -> Vec<Move> {
 
 /// `change`: of pairs both ways, `[length]`.
 fn is_clear(Move { host, from, to }: &Move, change: &[Square]) -> bool {
-    if from.len().min(to.len()) < LEAST_NEIGHBOURS {
+    if from.len().min(to.len()) < LEAST_PAIRS {
         return false;
     }
     change.iter().any(|mean| {
         let toward = |others: &[usize]| median_of(others.iter().map(|other| mean.at(*host, *other)), &mut Vec::new());
-        let noise = scatter(&mut mean.upper().collect::<Vec<_>>());
-        let error = 1.2533 * noise * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();
+        let mut pairs: Vec<f64> = mean.upper().collect();
+        // Medians err by 1.25 standard deviations over the root of their numbers.
+        let apart = 1.25 * scatter(&mut pairs) * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();
         let effect = toward(from) - toward(to);
-        effect > Least::OF_TIMES.way && effect > LEAST_SCORE * error
+        let looked_at = (mean.side() * change.len()) as f64;
+        let chance = looked_at * tail(effect / apart, EFFICIENCY * pairs.len() as f64);
+        effect > Least::OF_TIMES.way && chance < COINCIDENCE
     })
 }
 

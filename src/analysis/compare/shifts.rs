@@ -18,7 +18,7 @@ use crate::{
 
 /// Pairs of a host, inside its group and with others, that say by how much these differ: of one, a disturbed cell
 /// would.
-const LEAST_PAIRS: usize = 2;
+pub(super) const LEAST_PAIRS: usize = 2;
 
 /// By how much two healthy runs differ for a whole length, or for a host, where the runs do not show it: standard
 /// deviation, `ln(ratio)`. Two of it are the least that a host is named for: what healthy hosts may add is not named.

@@ -188,11 +188,8 @@ fn symptom_of(curve: &[AtLength], (first, last): (usize, usize)) -> Symptom {
 fn fades(curve: &[AtLength], first: usize, last: usize) -> bool {
     let effect = |at: &AtLength| at.ratio.ln();
     let longest = curve.last().map_or(f64::NAN, effect);
-    first < last && curve[first].length <= SHORT && longest < FADED * effect(&curve[first])
+    first < last && curve[first].length <= SHORT && longest < effect(&curve[first]) / 2.0
 }
-
-/// Share of the effect on the shortest message that is left to the longest one where it fades away.
-const FADED: f64 = 0.5;
 
 /// Brings findings into the order of their weight, and puts those that several modes agree on together: with the size
 /// of the largest, unless two modes say together what one says alone. `modes`: in the order of the runs.

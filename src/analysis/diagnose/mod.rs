@@ -276,7 +276,7 @@ impl Diagnosis {
 
 /// Fewest hosts that can be compared: three have three pairs, as many as there are numbers that hosts add, and nothing is
 /// left that could say which one is different; four have six.
-pub(super) const LEAST_HOSTS: usize = 4;
+pub const LEAST_HOSTS: usize = 4;
 
 /// Noise beyond which a run is too disturbed to be judged.
 const MOST_NOISE: f64 = 0.35;

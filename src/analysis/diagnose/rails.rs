@@ -11,10 +11,10 @@ use rayon::prelude::*;
 use super::{
     Agreement, Kind,
     places::{
-        ALL, Least, USUAL,
+        ALL, Least, PRECISION, USUAL,
         peers::{self, More},
     },
-    ranks::{self, LEAST_NOISE, OfRanks},
+    ranks::{self, OfRanks},
 };
 use crate::{
     record::{BoxError, Run},
@@ -124,7 +124,7 @@ impl<'a> Rails<'a> {
                 self.members(leaf, place).for_each(|rank| over[rank] -= middle);
             }
             let mut apart: Vec<f64> = (0..self.leaves).flat_map(|leaf| known(&over, leaf)).collect();
-            let noise = scatter_about_zero(&mut apart).max(LEAST_NOISE);
+            let noise = scatter_about_zero(&mut apart).max(PRECISION);
             for (leaf, middle) in middles.iter().enumerate() {
                 let count = known(&over, leaf).len();
                 if count > 1 {

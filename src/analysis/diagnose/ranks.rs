@@ -9,7 +9,7 @@ use super::{
     Kind,
     findings::{Finding, Shown},
     places::{
-        Least, USUAL,
+        Least, PRECISION, USUAL,
         peers::{self, More, Slow},
     },
 };
@@ -19,9 +19,6 @@ use crate::{
     stats::{median, median_of, quantile, scatter_about_zero},
     units::{Hosts, Rank},
 };
-
-/// Least standard deviation of noise that is believed, as a share of a time.
-pub(super) const LEAST_NOISE: f64 = 0.004;
 
 /// What is said of some ranks.
 pub(super) struct OfRanks {
@@ -109,7 +106,7 @@ fn over_middle(hosts: &Hosts, time: impl Fn(usize, usize) -> f64 + Sync) -> Vec<
     let of_rank = |(_, mut differences): (Rank, Vec<f64>)| {
         let (level, fastest) = (median(&mut differences), quantile(&mut differences, USUAL));
         differences.iter_mut().for_each(|value| *value -= level);
-        let noise = scatter_about_zero(&mut differences).max(LEAST_NOISE);
+        let noise = scatter_about_zero(&mut differences).max(PRECISION);
         More { level, fastest, noise, pairs: differences.len() as f64 }
     };
     of_ranks.into_par_iter().map(of_rank).collect()

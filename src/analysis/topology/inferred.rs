@@ -7,30 +7,14 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::{
-        diagnose::{folded::Folded, places},
+        diagnose::{LEAST_HOSTS, folded::Folded, places},
         groups::members,
         square::Square,
     },
     record::{BoxError, Run, Statistic},
-    stats::{median, scatter},
+    stats::median,
     units::Bytes,
 };
-
-/// Fewer hosts than this are not divided into groups.
-pub const LEAST_HOSTS: usize = 4;
-
-/// Members from which on a group has a usual distance from the others.
-const LEAST_MEMBERS: usize = 3;
-
-/// A group's lead inside over the way to the nearest other group must be this many times its scatter to be judged by.
-const CLEAR: f64 = 4.0;
-
-/// Scatter of a lead that is always expected, as a share of the typical time.
-const LEAST_SCATTER: f64 = 0.01;
-
-/// A member whose lead is less than this share of the usual one does not belong to its group. What slows a host by a
-/// constant leaves the lead as it is, and what multiplies its times makes the lead larger.
-const LEAST_LEAD: f64 = 1.0 / 3.0;
 
 /// Hosts that see the network alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,14 +67,10 @@ impl Inferred {
         };
         let count = group.iter().max().map_or(0, |last| last + 1);
         let mut groups = members(&group, count);
-        let mut unplaced = unplaced(&mean, &level, &groups);
-        if count > 1 {
-            unplaced.extend(groups.iter().filter(|hosts| hosts.len() == 1).flatten());
-        }
+        // A leaf has several hosts.
+        let is_alone = |hosts: &mut Vec<usize>| count > 1 && hosts.len() == 1;
+        let mut unplaced: Vec<usize> = groups.extract_if(.., is_alone).flatten().collect();
         unplaced.sort_unstable();
-        unplaced.dedup();
-        groups.iter_mut().for_each(|hosts| hosts.retain(|host| unplaced.binary_search(host).is_err()));
-        groups.retain(|hosts| !hosts.is_empty());
         groups.sort_by_key(|hosts| (std::cmp::Reverse(hosts.len()), hosts[0]));
         let ends = [0, mean.len() - 1];
         let typical = |a: &[usize], b: &[usize]| {
@@ -122,52 +102,6 @@ fn middle(square: &Square, a: &[usize], b: &[usize], scratch: &mut Vec<f64>) -> 
     let pairs = a.iter().flat_map(|i| b.iter().map(move |j| (*i, *j)));
     scratch.extend(pairs.map(|(i, j)| square.at(i, j)).filter(|value| !value.is_nan()));
     median(scratch)
-}
-
-/// Members of groups that are as far from their own group as from another one.
-fn unplaced(mean: &[Square], level: &[f64], groups: &[Vec<usize>]) -> Vec<usize> {
-    let judged = groups.iter().enumerate().filter(|(_, hosts)| groups.len() > 1 && hosts.len() >= LEAST_MEMBERS);
-    let of_group = |(own, hosts): (usize, &Vec<usize>)| {
-        let leads = (0..mean.len()).map(|length| Leads::of(&mean[length], level[length], groups, own));
-        let clearest = leads.max_by(|a, b| a.clarity().total_cmp(&b.clarity()));
-        let Some(leads) = clearest.filter(|leads| leads.clarity() > CLEAR) else { return Vec::new() };
-        let limit = (LEAST_LEAD * leads.usual).min(leads.usual - CLEAR * leads.scatter);
-        hosts.iter().zip(&leads.of_host).filter(|(_, lead)| **lead < limit).map(|(host, _)| *host).collect()
-    };
-    judged.flat_map(of_group).collect()
-}
-
-/// By how many seconds the members of a group are nearer to each other than to the nearest other group, at one length.
-struct Leads {
-    /// `[member]`; NaN where nothing is known.
-    of_host: Vec<f64>,
-    usual: f64,
-    scatter: f64,
-}
-
-impl Leads {
-    fn of(mean: &Square, level: f64, groups: &[Vec<usize>], own: usize) -> Self {
-        let lead = |host: &usize| {
-            let mut scratch = Vec::new();
-            let mut seconds = |group: &[usize]| level * middle(mean, &[*host], group, &mut scratch).exp();
-            let near = seconds(&groups[own]);
-            let others = groups.iter().enumerate().filter(|(number, _)| *number != own);
-            let far =
-                others.map(|(_, group)| seconds(group)).filter(|time| !time.is_nan()).fold(f64::INFINITY, f64::min);
-            if far.is_finite() { far - near } else { f64::NAN }
-        };
-        let of_host: Vec<f64> = groups[own].par_iter().map(lead).collect();
-        let known = || of_host.iter().copied().filter(|lead| !lead.is_nan());
-        let usual = median(&mut known().collect::<Vec<_>>());
-        let scatter = scatter(&mut known().collect::<Vec<_>>()).max(LEAST_SCATTER * level);
-        Self { of_host, usual, scatter }
-    }
-
-    /// How far the usual lead stands out of its scatter.
-    fn clarity(&self) -> f64 {
-        let clarity = self.usual / self.scatter;
-        if clarity.is_nan() { 0.0 } else { clarity }
-    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,13 @@ use serde::Serialize;
 
 use super::{Table, names::without_domain};
 use crate::{
-    analysis::topology::{
-        Group, Topology,
-        contradiction::Contradiction,
-        inferred::{Between, Found, Inferred, LEAST_HOSTS},
+    analysis::{
+        diagnose::LEAST_HOSTS,
+        topology::{
+            Group, Topology,
+            contradiction::Contradiction,
+            inferred::{Between, Found, Inferred},
+        },
     },
     record::Header,
     units::{Bytes, Rate, Seconds, counted, hostlist},

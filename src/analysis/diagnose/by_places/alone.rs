@@ -19,7 +19,6 @@ use crate::{
         Agreement, Direction, Kind,
         folded::Folded,
         places::{self, Asked, Least, Place, Set, Suspect, Verdict},
-        ranks::LEAST_NOISE,
     },
     record::{BoxError, Retest, Run},
     stats::{median, quantile},
@@ -108,7 +107,7 @@ fn measured_alone(
         let level = healthy(&mut times);
         let most = Normal::standard().inverse_cdf(1.0 - (1.0 - asked.confidence) / times.len().max(1) as f64);
         let tick = folded.apart / folded.level[length];
-        let least = Least::OF_TIMES.link.max(most * spread(&mut times).max(LEAST_NOISE)).max(tick);
+        let least = Least::OF_TIMES.link.max(most * spread(&mut times)).max(tick);
         (usual.level[length], usual.least[length]) = (level, least);
         for retest in &again {
             let [from, to] = [retest.source, retest.destination].map(|rank| hosts.host_of(rank));

@@ -3,7 +3,7 @@
 //! In: what hosts add to the times of a [`View`]. Out: [`Suspect`]s. Hosts are compared with hosts: how far healthy
 //! ones are apart is seen in the run itself.
 
-use std::cell::{LazyCell, OnceCell};
+use std::cell::LazyCell;
 
 use rayon::prelude::*;
 use statrs::{
@@ -60,8 +60,6 @@ struct Parts<'a> {
     hosts: Vec<usize>,
     /// Standard deviation of the mean over a host's pairs, both ways.
     of_cells: f64,
-    /// What pairs take beyond their class, ascending; found when it is asked for.
-    cells: OnceCell<Vec<f64>>,
 }
 
 impl<'a> Parts<'a> {
@@ -71,7 +69,7 @@ impl<'a> Parts<'a> {
         let most = fit.partners.iter().copied().max().unwrap_or(0);
         let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| 2 * fit.partners[*host] > most).collect();
         let partners = hosts.iter().map(|host| fit.partners[*host]).min().unwrap_or(1) as f64;
-        Self { view, budget, hosts, of_cells: fit.noise / (2.0 * partners).sqrt(), cells: OnceCell::new() }
+        Self { view, budget, hosts, of_cells: fit.noise / (2.0 * partners).sqrt() }
     }
 
     /// What both ways of a host have in common.
@@ -129,15 +127,14 @@ impl<'a> Parts<'a> {
         let Some(least) = own.iter().copied().min_by(f64::total_cmp) else { return 0.0 };
         let least = least - less - self.budget.least.link;
         let slower = |values: &[f64]| values.iter().filter(|value| **value >= least).count();
-        let cells = self.cells.get_or_init(|| {
-            let pairs = (0..fit.send.len()).flat_map(|i| (0..fit.send.len()).map(move |j| (i, j)));
-            let mut cells: Vec<f64> = pairs.filter(|(i, j)| i != j).map(|(i, j)| fit.beyond_class(i, j)).collect();
-            cells.retain(|value| !value.is_nan());
-            cells.par_sort_unstable_by(f64::total_cmp);
-            cells
-        });
-        let all = cells.len() - back.len();
-        let slowest = cells.len() - cells.partition_point(|value| *value < least) - slower(&back);
+        let of_row = |i: usize| {
+            let row = (0..fit.send.len()).filter(|j| *j != i).map(|j| fit.beyond_class(i, j));
+            row.filter(|value| !value.is_nan())
+                .fold((0, 0), |(all, slow), value| (all + 1, slow + usize::from(value >= least)))
+        };
+        let rows = (0..fit.send.len()).into_par_iter().map(of_row);
+        let (cells, slow) = rows.reduce(|| (0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        let (all, slowest) = (cells - back.len(), slow - slower(&back));
         ln_binomial(slowest as u64, own.len() as u64) - ln_binomial(all as u64, own.len() as u64)
     }
 

@@ -35,17 +35,30 @@ pub fn two_levels(values: &[f64], deviation: f64) -> Option<Mixture> {
         return None;
     }
     sorted.sort_by(f64::total_cmp);
-    let mean = sorted.iter().sum::<f64>() / count as f64;
+    // Numbers that are nearer to each other than an eighth of the deviation are one, which counts as many times: that takes
+    // less than (1 / 8)^2 / 12 of the variance, 0.13 %.
+    let bin = |value: f64| (8.0 * value / deviation).floor();
+    let numbers: Vec<(f64, f64)> = sorted
+        .chunk_by(|a, b| bin(*a) == bin(*b))
+        .map(|own| (own.iter().sum::<f64>() / own.len() as f64, own.len() as f64))
+        .collect();
+    let count = count as f64;
+    let sum = |part: &[(f64, f64)], of: &dyn Fn(f64) -> f64| part.iter().map(|(value, times)| times * of(*value)).sum();
+    let level = |part: &[(f64, f64)]| {
+        let (all, weight): (f64, f64) = (sum(part, &|value| value), sum(part, &|_| 1.0));
+        all / weight
+    };
+    let mean = level(&numbers);
     let density =
         |value: f64, level: f64, deviation: f64| -0.5 * ((value - level) / deviation).powi(2) - deviation.ln();
-    let own = (sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count as f64).sqrt().max(deviation);
-    let single: f64 = sorted.iter().map(|value| density(*value, mean, own)).sum();
+    let squares: f64 = sum(&numbers, &|value| (value - mean).powi(2));
+    let own = (squares / count).sqrt().max(deviation);
+    let single: f64 = sum(&numbers, &|value| density(value, mean, own));
     // From the widest gap: the fit finds its way from there, and from the middle it may not.
-    let gap = |place: &usize| sorted[*place] - sorted[*place - 1];
-    let cut = (1..count).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
-    let level = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let (mut lower, mut upper) = (level(&sorted[..cut]), level(&sorted[cut..]));
-    let mut share = (count - cut) as f64 / count as f64;
+    let gap = |place: &usize| numbers[*place].0 - numbers[*place - 1].0;
+    let cut = (1..numbers.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    let (mut lower, mut upper) = (level(&numbers[..cut]), level(&numbers[cut..]));
+    let mut share = sum(&numbers[cut..], &|_| 1.0) / count;
     let mut width = deviation;
     // Of two normal densities of one width the logarithm of the odds is a straight line.
     let of_upper = |lower: f64, upper: f64, share: f64, width: f64| {
@@ -56,30 +69,29 @@ pub fn two_levels(values: &[f64], deviation: f64) -> Option<Mixture> {
     for _ in 0..STEPS {
         let probability = of_upper(lower, upper, share, width);
         let (mut weight, mut sum, mut rest, mut squares) = (0.0, 0.0, 0.0, 0.0);
-        for value in &sorted {
+        for (value, times) in &numbers {
             let own = probability(*value);
-            (weight, sum, rest) = (weight + own, sum + own * value, rest + (1.0 - own) * value);
-            squares += own * (value - upper).powi(2) + (1.0 - own) * (value - lower).powi(2);
+            weight += times * own;
+            sum += times * own * value;
+            rest += times * (1.0 - own) * value;
+            squares += times * (own * (value - upper).powi(2) + (1.0 - own) * (value - lower).powi(2));
         }
         let before = [width, lower, upper, width * share];
-        width = (squares / count as f64).sqrt().max(deviation);
+        width = (squares / count).sqrt().max(deviation);
         // At least half of one number is of either level.
-        share = (weight / count as f64).clamp(0.5 / count as f64, 1.0 - 0.5 / count as f64);
+        share = (weight / count).clamp(0.5 / count, 1.0 - 0.5 / count);
         upper = if weight > 0.0 { sum / weight } else { upper };
-        lower = if weight < count as f64 { rest / (count as f64 - weight) } else { lower };
+        lower = if weight < count { rest / (count - weight) } else { lower };
         let is_settled = |(old, new): (f64, f64)| (old - new).abs() <= SETTLED * width;
         if before.into_iter().zip([width, lower, upper, width * share]).all(is_settled) {
             break;
         }
     }
-    let both: f64 = sorted
-        .iter()
-        .map(|value| {
-            let (a, b) =
-                ((1.0 - share).ln() + density(*value, lower, width), share.ln() + density(*value, upper, width));
-            a.max(b) + (-(a - b).abs()).exp().ln_1p()
-        })
-        .sum();
+    let of_both = |value: f64| {
+        let (a, b) = ((1.0 - share).ln() + density(value, lower, width), share.ln() + density(value, upper, width));
+        a.max(b) + (-(a - b).abs()).exp().ln_1p()
+    };
+    let both: f64 = sum(&numbers, &of_both);
     let probability = of_upper(lower, upper, share, width);
     let is_upper = values.iter().map(|value| probability(*value) > 0.5).collect();
     (upper > lower).then_some(Mixture { is_upper, effect: upper - lower, lower, gain: both - single })

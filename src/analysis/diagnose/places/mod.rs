@@ -73,7 +73,7 @@ pub use again::{Slow, find as again};
 pub use bursts::{Burst, busy, find as bursts};
 pub use cables::may_cross;
 pub use distance::Distances;
-pub use fit::{EFFICIENCY, USUAL, median_error};
+pub use fit::{EFFICIENCY, PRECISION, USUAL, median_error};
 pub use jitter::{Scatterer, find as jitter};
 pub use leaves::{ALL, Set, sets};
 pub use load::find as loaded;

@@ -12,10 +12,7 @@
 
 use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-/// Probability that the search stops before the last of so many numbers although all are alike: it is no error by
-/// itself, for what is left out is judged afterwards, and the deviation is corrected, so that one in twenty costs
-/// little (the level of Fisher 1925). What is taken in hides itself.
-const STOPS_EARLY: f64 = 0.05;
+use super::COINCIDENCE;
 
 /// Degrees of freedom from which on Student's t is a normal distribution for all that is asked here: the value z that is
 /// exceeded in one of a million cases is 0.6 % farther out, by `(z^3 + z) / 4 n` (Fisher 1925).
@@ -96,7 +93,9 @@ impl Spread {
             let below = if first > 0 { spread.centre - sorted[first - 1] } else { f64::INFINITY };
             let above = if last + 1 < all { sorted[last + 1] - spread.centre } else { f64::INFINITY };
             let distance = below.min(above);
-            if 2.0 * spread.tail(distance) * all as f64 <= STOPS_EARLY {
+            // To stop although all are alike is no error by itself: what is left out is judged afterwards, and the deviation
+            // is corrected. What is taken in hides itself.
+            if 2.0 * spread.tail(distance) * all as f64 <= COINCIDENCE {
                 break;
             }
             if below <= above {
