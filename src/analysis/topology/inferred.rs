@@ -1,7 +1,7 @@
 //! Groups of hosts as the data show them.
 //!
-//! In: a run. Out: [`Inferred`]: who is near whom, what is typical inside and between groups, and hosts that are as far
-//! from their own group as from the others.
+//! In: a run. Out: [`Inferred`]: who is near whom, what is typical inside and between groups, and hosts that are near no
+//! other.
 
 use rayon::prelude::*;
 
@@ -43,7 +43,7 @@ pub struct Inferred {
     pub groups: Vec<Found>,
     /// All pairs of groups.
     pub between: Vec<Between>,
-    /// Hosts that are near no group, ascending; they are in none.
+    /// Hosts that are near no other, ascending; they are in no group.
     pub unplaced: Vec<usize>,
     /// Whether so few pairs were measured that nothing says who is near whom: all hosts are in one group.
     pub are_pairs_few: bool,
@@ -113,7 +113,8 @@ mod tests {
             synthetic::{Direction, Fault, Machine, Symptom, Synthetic},
         },
         plan::{Config, Plan, Sweep},
-        record::{Header, MemoryRun, Provenance},
+        record::{Cell, Header, MemoryRun, Provenance, State},
+        stats::Summary,
     };
 
     fn inferred(machine: &Machine) -> Inferred {
@@ -145,6 +146,30 @@ mod tests {
         let found = inferred(&machine);
         assert_eq!(found.unplaced, [5]);
         assert!(found.groups.iter().all(|group| !group.hosts.contains(&5)));
+    }
+
+    #[test]
+    fn a_host_whose_long_messages_meet_no_others_on_their_way_still_fits() {
+        // Three leaves of three hosts. Among others long messages to another leaf take twice as long, but those between the
+        // first host and one of the other leaves.
+        let seconds = |length: u64, i: usize, j: usize| match (i / 3 == j / 3, length) {
+            (true, 0) => 1.2e-6,
+            (false, 0) => 1.8e-6,
+            (false, _) if (i.min(j), i.max(j) / 3) != (0, 2) => 200e-6,
+            _ => 100e-6,
+        };
+        let plan = Plan::all(&Config::default(), &Machine::leaf_spine(9, 3, 1).hosts).unwrap().remove(0);
+        let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
+        for length in [0, 1 << 20] {
+            let cell = |pair: usize| match (pair / 9, pair % 9) {
+                (i, j) if i == j => Cell::zero(),
+                (i, j) => Cell::measured(Summary::of(&mut [seconds(length, i, j)]), 9, State::Measured),
+            };
+            run.push(Bytes(length), (0..81).map(cell).collect());
+        }
+        let found = Inferred::of(&run).unwrap().unwrap();
+        let hosts: Vec<_> = found.groups.iter().map(|group| group.hosts.clone()).collect();
+        assert_eq!((hosts, found.unplaced), (vec![vec![0, 1, 2], vec![3, 4, 5], vec![6, 7, 8]], Vec::new()));
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Structure<'_> {
         }
         if !unplaced.is_empty() {
             let (list, fit) = (self.list(unplaced), if unplaced.len() == 1 { "fits" } else { "fit" });
-            writeln!(out, "\n{fit} nowhere: {list} (as far from the hosts of one group as from those of the others)")?;
+            writeln!(out, "\n{fit} nowhere: {list} (near no other host)")?;
         }
         self.written.as_ref().map_or(Ok(()), |written| self.compare(written, out))
     }
