@@ -5,7 +5,7 @@
 //! them cross, which are slow, and hardly any that are not, explains them; and what its pairs take among others is no less
 //! than that. What is slow alone without such a place is left to [`super::retests`].
 //!
-//! What it cannot see: more than one place; cables of a torus; whatever short messages show, of which ways differ; ways
+//! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ; ways
 //! between hosts of two kinds.
 
 use statrs::{
@@ -31,8 +31,6 @@ struct Pair {
     /// What it takes more than healthy ones, `ln(ratio)`, `[length]`; NaN where it was not measured again.
     more: Vec<f64>,
     is_slow: bool,
-    /// Places of its ranks on their hosts, of those that were slow: sources and destinations.
-    ranks: [Vec<usize>; 2],
 }
 
 /// What healthy pairs take alone, `ln(time / level)`, and what is slow, `[length]`; NaN where nothing says so.
@@ -46,8 +44,6 @@ struct Times<'a> {
     folded: &'a Folded,
     verdict: &'a Verdict,
     usual: Usual,
-    /// Most ranks that a host has.
-    per_host: usize,
     /// Logarithm of the probability of a finding on a healthy machine.
     error: f64,
 }
@@ -64,24 +60,18 @@ pub(super) fn find(
     if distances.is_torus() || distances.leaves() < 2 || verdict.kinds.is_some() {
         return Ok(None);
     }
-    let (mut pairs, usual) = measured_alone(run, is_left_out, folded, is_explained, asked)?;
-    let hosts = &run.header().hosts;
-    let per_host = (0..hosts.ranks()).map(|rank| hosts.place_of(rank) + 1).max().unwrap_or(1);
-    let times = Times { folded, verdict, usual, per_host, error: (1.0 - asked.confidence).ln() };
-    let candidates = candidates(verdict);
-    // What explains most, and is taken out with the pairs that cross it.
-    let next = |pairs: &mut Vec<Pair>| {
-        let explained = candidates.iter().filter_map(|place| times.explains(place, pairs));
-        let (_, suspect) = explained.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let crossing = suspect.place.crossing(folded.hosts());
-        pairs.retain(|pair| !crossing[pair.from * folded.hosts() + pair.to]);
-        Some(suspect)
-    };
-    let slow = |pairs: &[Pair]| pairs.iter().filter(|pair| pair.is_slow).count() as f64;
-    let all = slow(&pairs);
-    let Some(found) = next(&mut pairs) else { return Ok(None) };
+    let (pairs, usual) = measured_alone(run, is_left_out, folded, is_explained, asked)?;
+    let times = Times { folded, verdict, usual, error: (1.0 - asked.confidence).ln() };
+    let explained = candidates(verdict).into_iter().filter_map(|place| times.explains(place, &pairs));
+    let found = explained.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, suspect)| suspect);
     // Several places fail at once less often than there is one that is not known: groups of leaves that were not found.
-    Ok((next(&mut pairs).is_none() && slow(&pairs) <= (1.0 - places::ALL) * all).then_some(found))
+    let are_nearly_all = |suspect: &Suspect| {
+        let crossing = suspect.place.crossing(folded.hosts());
+        let slow = || pairs.iter().filter(|pair| pair.is_slow);
+        let own = slow().filter(|pair| crossing[pair.from * folded.hosts() + pair.to]).count();
+        own as f64 >= places::ALL * slow().count() as f64
+    };
+    Ok(found.filter(are_nearly_all))
 }
 
 /// The pairs that were measured again and cross nothing that was found, in long messages; and what is usual of these.
@@ -113,21 +103,11 @@ fn measured_alone(
             let [from, to] = [retest.source, retest.destination].map(|rank| hosts.host_of(rank));
             let more = alone(retest) - level;
             let number = pairs.iter().position(|pair| (pair.from, pair.to) == (from, to)).unwrap_or_else(|| {
-                pairs.push(Pair {
-                    from,
-                    to,
-                    more: vec![f64::NAN; lengths],
-                    is_slow: false,
-                    ranks: [Vec::new(), Vec::new()],
-                });
+                pairs.push(Pair { from, to, more: vec![f64::NAN; lengths], is_slow: false });
                 pairs.len() - 1
             });
             pairs[number].more[length] = more;
-            if more > least {
-                pairs[number].is_slow = true;
-                let ends = [retest.source, retest.destination].map(|rank| hosts.place_of(rank));
-                pairs[number].ranks.iter_mut().zip(ends).for_each(|(own, end)| own.push(end));
-            }
+            pairs[number].is_slow |= more > least;
         }
     }
     Ok((pairs, usual))
@@ -160,14 +140,13 @@ fn candidates(verdict: &Verdict) -> Vec<Place> {
 
 impl Times<'_> {
     /// By how much a place explains slow pairs better than each of these by itself, and what it is then.
-    fn explains(&self, place: &Place, pairs: &[Pair]) -> Option<(f64, Suspect)> {
+    fn explains(&self, mut place: Place, pairs: &[Pair]) -> Option<(f64, Suspect)> {
         let hosts = self.folded.hosts();
         // Which pairs cross a place takes time to find, and most places are far from all slow ones.
-        let near: Vec<&Pair> = pairs.iter().filter(|pair| pair.is_slow && is_near(place, pair)).collect();
+        let near: Vec<&Pair> = pairs.iter().filter(|pair| pair.is_slow && is_near(&place, pair)).collect();
         if near.len() < 2 {
             return None;
         }
-        let mut place = place.clone();
         if place.kind == Kind::Routes {
             // The destination chooses.
             let ways = near.iter().filter(|pair| place.direction.ways().contains(&way(&place, pair)));
@@ -192,18 +171,6 @@ impl Times<'_> {
         apart.sort_unstable();
         apart.dedup();
         if apart.len() < 2 || !ways.iter().all(are_slow) {
-            return None;
-        }
-        // A way between two sets is slow where hardly anything else is from the one and to the other.
-        if place.kind == Kind::Gate {
-            let is_of_one = |pair: &&Pair| place.hosts.contains(&pair.from) != place.toward.contains(&pair.to);
-            let is_between = |pair: &&Pair| place.hosts.contains(&pair.to) || place.toward.contains(&pair.from);
-            let of_one = pairs.iter().filter(|pair| pair.is_slow && is_of_one(pair) && !is_between(pair)).count();
-            if of_one as f64 > (1.0 - places::ALL) * slow.len() as f64 {
-                return None;
-            }
-        }
-        if (0..2).any(|end| is_of_rail(&slow, end, self.per_host)) {
             return None;
         }
         let of = |length: usize| {
@@ -315,12 +282,4 @@ fn way(place: &Place, pair: &Pair) -> Direction {
 /// Whether nearly all of these cells are slow; nothing speaks against it where none are known.
 fn are_all(cells: Agreement) -> bool {
     cells.of == 0 || cells.slow as f64 > places::ALL * cells.of as f64
-}
-
-/// Whether the ranks at one end of slow pairs are not of most places that hosts have: what is slow may be a rail of theirs.
-fn is_of_rail(slow: &[&Pair], end: usize, per_host: usize) -> bool {
-    let mut places: Vec<usize> = slow.iter().flat_map(|pair| pair.ranks[end].iter().copied()).collect();
-    places.sort_unstable();
-    places.dedup();
-    2 * places.len() <= per_host
 }

@@ -30,18 +30,9 @@ pub(super) fn tested(
 ) -> Result<Vec<Finding>, BoxError> {
     let mode = run.header().mode;
     let of_places = suspects.iter().map(|suspect| finding(mode, folded, suspect));
-    let mut found: Vec<Finding> = of_places.chain(of_ranks.iter().map(|own| own.finding.clone())).collect();
+    let found: Vec<Finding> = of_places.chain(of_ranks.iter().map(|own| own.finding.clone())).collect();
     let pairs = again(run, is_left_out, (folded, verdict), (suspects, of_ranks, &found))?;
     let is_isolated = run.header().schedule() == Schedule::Isolated;
-    if !is_isolated {
-        let hosts = suspects.iter().enumerate().filter(|(_, suspect)| suspect.place.kind == Kind::Node);
-        for (number, suspect) in hosts {
-            if let Some(range) = confirmed_range(&pairs, verdict.noise, &found, (number, suspect.range)) {
-                let effect = median(&mut suspect.effects[range.0..=range.1].to_vec());
-                found[number] = finding(mode, folded, &Suspect { range, effect, ..suspect.clone() });
-            }
-        }
-    }
     let retests = retests(&pairs, verdict.noise, &found, is_isolated);
     let with = |(number, finding): (usize, Finding)| {
         let Some((retest, alone)) = retests[number] else { return finding };
@@ -124,9 +115,6 @@ fn again(
             let is_out = is_left_out[source] || is_left_out[destination];
             let is_on = |number: usize, (source, destination): (usize, usize)| {
                 let finding = &found[number];
-                // Of the ways between two sets, some are longer than others, as short messages show; routes are found in long ones.
-                let is_far =
-                    matches!(finding.kind, Kind::Gate | Kind::Routes) && level < places::LONG * folded.level[0];
                 let (from, to) = (hosts.host_of(source), hosts.host_of(destination));
                 let is_crossing = match number.checked_sub(suspects.len()).map(|number| &of_ranks[number].ranks) {
                     None => !is_out && crossing[number][from * hosts.count() + to],
@@ -140,7 +128,7 @@ fn again(
                         is_way && !(is_of(from) && is_of(to))
                     }
                 };
-                finding.curve[length].is_meant && is_crossing && !is_far
+                finding.curve[length].is_meant && is_crossing
             };
             // What was slow and is slow alone, as the other direction is in which a place was found, is of that place too.
             let beyond = (retest.first.min(retest.alone) / level).ln() - places.usual(length, from, to);
@@ -175,7 +163,8 @@ fn again(
             let is_own = places.distances.hops(from, to) == Some(1);
             let cables = suspects.iter().enumerate().filter(|(_, own)| own.place.kind == Kind::Cable);
             let may_cross = |own: &Suspect| places::may_cross(&places.distances, &own.place, (from, to));
-            let is_slow = |number: usize| alone > found[number].ratio.ln() / 2.0;
+            let is_slow =
+                |number: usize| found[number].curve[length].is_meant && alone > found[number].ratio.ln() / 2.0;
             let cables = cables.filter(|(number, own)| is_slow(*number) && may_cross(own)).map(|(number, _)| number);
             Again { length, on, cables: cables.collect(), is_own, second, alone }
         }));
@@ -183,57 +172,18 @@ fn again(
     Ok(pairs)
 }
 
-/// Among others a host that is slow at some lengths may seem so at more of them, at which its pairs meet others: its lengths
-/// without those at which they are as fast as usual alone, where they are slow alone at any; `None` where that is nothing
-/// new.
-fn confirmed_range(
-    pairs: &[Again],
-    noise: f64,
-    found: &[Finding],
-    (number, range): (usize, (usize, usize)),
-) -> Option<(usize, usize)> {
-    let (first, last) = range;
-    let finding = &found[number];
-    let is_slow = |length: usize| {
-        let own: Vec<&Again> = pairs.iter().filter(|pair| pair.length == length && pair.on.contains(&number)).collect();
-        let alone = |pairs: &[&Again]| retest(pairs, noise, finding, false).map_or(f64::NAN, |(_, alone)| alone);
-        // What crosses places of other kinds may be slow for these; as fast as usual it says something of all of them.
-        let is_like = |pair: &&Again| pair.on.iter().all(|other| found[*other].kind == finding.kind);
-        let like: Vec<&Again> = own.iter().copied().filter(is_like).collect();
-        let half = finding.ratio.ln() / 2.0;
-        // A single pair may have met a busy moment.
-        if own.len() > 1 && alone(&own) + places::median_error(noise, own.len()) < half {
-            return Some(false);
-        }
-        (alone(&like) > half).then_some(true)
-    };
-    let known: Vec<Option<bool>> = (first..=last).map(is_slow).collect();
-    let ranges = known.chunk_by(|a, b| (*a == Some(false)) == (*b == Some(false)));
-    let slow = |range: &[Option<bool>]| range.iter().filter(|slow| **slow == Some(true)).count();
-    let mut from = first;
-    let with_place = ranges.map(|range| {
-        from += range.len();
-        (slow(range), (from - range.len(), from - 1))
-    });
-    let (slow, range) = with_place.max_by_key(|(slow, _)| *slow)?;
-    (slow > 0 && range != (first, last)).then_some(range)
-}
-
 /// What the re-tests of the pairs that cross each place say, and by how much these are slow alone, `ln(ratio)`,
 /// `[finding]`; `None` where there are none. Pairs that cross no other place say most; where there are none of these, those
 /// that cross none which these have confirmed.
 fn retests(pairs: &[Again], noise: f64, found: &[Finding], is_isolated: bool) -> Vec<Option<(RetestVerdict, f64)>> {
-    // What a finding is about has changed with its range.
-    let is_meant = |pair: &Again, number: usize| found[number].curve[pair.length].is_meant;
     let own = |number: usize, is_of: &dyn Fn(&Again) -> bool| -> Vec<&Again> {
-        let is_on = |pair: &&Again| pair.on.contains(&number) && is_meant(pair, number);
-        pairs.iter().filter(is_on).filter(|pair| is_of(pair)).collect()
+        pairs.iter().filter(|pair| pair.on.contains(&number) && is_of(pair)).collect()
     };
     // What else it may be slow for: which of the cables that it may take does that is not known.
     let others = |pair: &Again, number: usize| -> Vec<usize> {
         let cables = pair.cables.iter().filter(|_| found[number].kind == Kind::Cable);
         let all = pair.on.iter().chain(cables).copied();
-        all.filter(|other| *other != number && is_meant(pair, *other)).collect()
+        all.filter(|other| *other != number).collect()
     };
     let by_single = |number: usize| {
         let single = certain(own(number, &|pair| others(pair, number).is_empty()), noise, &found[number])?;

@@ -297,30 +297,26 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
         all.par_sort_unstable_by(f64::total_cmp);
         all
     });
-    let levels = |host: usize| {
-        let is_known = |other: &usize| *other != host && !is_named[*other] && !of_pair(host, *other).is_nan();
-        let others: Vec<usize> = (0..hosts).filter(is_known).collect();
-        let rests: Vec<f64> = others.iter().map(|other| of_pair(host, *other)).collect();
-        let found = two_levels(&rests, view.pair_noise)?;
-        Some((host, others, found))
-    };
-    let all: Vec<_> = (0..hosts).into_par_iter().filter(|host| !is_named[*host]).filter_map(levels).collect();
-    // A host that differs with one other only shows that other, or the way between them.
-    let is_of_several = |(.., found): &(usize, Vec<usize>, Mixture)| {
-        let slow = found.is_upper.iter().filter(|slow| **slow).count();
-        slow > 1 && slow + 1 < found.is_upper.len()
-    };
     // Slow with none of its leaf and nearly all others: that is the way out of the leaf.
-    let is_way_out = |(host, others, found): &(usize, Vec<usize>, Mixture)| {
+    let is_way_out = |host: usize, others: &[usize], found: &Mixture| {
         let slow_of = |is_near: bool| {
             let own = others.iter().zip(&found.is_upper);
-            let own = own.filter(|(other, _)| (distances.leaf[**other] == distances.leaf[*host]) == is_near);
+            let own = own.filter(|(other, _)| (distances.leaf[**other] == distances.leaf[host]) == is_near);
             own.fold((0, 0), |(slow, all), (_, is_slow)| (slow + usize::from(*is_slow), all + 1))
         };
         let ((near, known), (far, all)) = (slow_of(true), slow_of(false));
         near == 0 && known > 0 && far as f64 > ALL * all as f64
     };
-    let all: Vec<_> = all.into_iter().filter(|one| is_of_several(one) && !is_way_out(one)).collect();
+    let levels = |host: usize| {
+        let is_known = |other: &usize| *other != host && !is_named[*other] && !of_pair(host, *other).is_nan();
+        let others: Vec<usize> = (0..hosts).filter(is_known).collect();
+        let rests: Vec<f64> = others.iter().map(|other| of_pair(host, *other)).collect();
+        let found = two_levels(&rests, view.pair_noise)?;
+        // A host that differs with one other only shows that other, or the way between them.
+        let slow = found.is_upper.iter().filter(|slow| **slow).count();
+        (slow > 1 && slow + 1 < rests.len() && !is_way_out(host, &others, &found)).then_some((host, others, found))
+    };
+    let all: Vec<_> = (0..hosts).into_par_iter().filter(|host| !is_named[*host]).filter_map(levels).collect();
     let peers = Gains::of(all.iter().map(|(.., found)| found.gain), hosts - all.len());
     let suspect = |(host, others, found): &(usize, Vec<usize>, Mixture)| {
         let slow: Vec<usize> =

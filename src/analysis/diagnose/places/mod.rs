@@ -243,26 +243,7 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[
             break;
         }
     }
-    drop_parts(folded.hosts(), &mut suspects);
     Verdict::of(folded, suspects, distances, asked.least).joined((folded, &[]), asked.least)
-}
-
-/// Drops routes and links that are parts of a larger place, which was found after them.
-fn drop_parts(hosts: usize, suspects: &mut Vec<Suspect>) {
-    let is_crossing: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts)).collect();
-    let cells: Vec<Vec<usize>> = is_crossing.iter().map(|own| (0..own.len()).filter(|at| own[*at]).collect()).collect();
-    let is_part = |own: usize, other: usize| {
-        let (a, b) = (&suspects[own], &suspects[other]);
-        let of_both = || cells[own].iter().filter(|cell| is_crossing[other][**cell]).count();
-        matches!(a.place.kind, Kind::Routes | Kind::Link)
-            && cells[other].len() > cells[own].len()
-            && b.effect >= a.effect / 2.0
-            && of_both() as f64 > ALL * cells[own].len() as f64
-    };
-    let is_left: Vec<bool> =
-        (0..suspects.len()).map(|own| !(0..suspects.len()).any(|other| is_part(own, other))).collect();
-    let mut is_left = is_left.into_iter();
-    suspects.retain(|_| is_left.next().unwrap_or(true));
 }
 
 /// Logarithm of the probability of any finding of a kind on a healthy machine; of whole hosts, see [`error_of_hosts`].
@@ -345,22 +326,10 @@ fn search(
         let is_named = named(suspects, hosts);
         let of_view = |view: &View| hosts::in_part(view, distances, &is_named, budget);
         let part = best(views[..wide].par_iter().flat_map_iter(of_view).collect());
-        // Of two hosts that are slow with each other, the one that is slow with more others explains it.
-        let mut chosen: Vec<Suspect> = Vec::new();
-        for suspect in part {
-            let is_new = |end: &&usize| {
-                chosen
-                    .iter()
-                    .all(|other| !other.place.toward.contains(&suspect.place.hosts[0]) || other.place.hosts[0] != **end)
-            };
-            if suspect.place.toward.iter().filter(is_new).count() > 1 {
-                chosen.push(suspect);
-            }
-        }
-        if chosen.is_empty() {
+        if part.is_empty() {
             break;
         }
-        take(views, (distances, budget), chosen, suspects);
+        take(views, (distances, budget), part, suspects);
     }
     let is_named = named(suspects, hosts);
     let (of_one, together) = views[..wide].split_at(bands);
@@ -459,28 +428,4 @@ fn take(
         old.place = Place { toward: ends, ..Place::of(Kind::Routes, hosts, Direction::Both) };
     }
     suspects.extend(found);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::analysis::diagnose::Agreement;
-
-    #[test]
-    fn routes_that_are_parts_of_a_gate_are_dropped_and_others_stay() {
-        let suspect = |kind: Kind, hosts: &[usize], toward: &[usize], effect: f64| {
-            let place = Place { toward: toward.to_vec(), ..Place::of(kind, hosts.to_vec(), Direction::Send) };
-            let cells = Agreement { slow: 0, of: 0 };
-            Suspect { place, effect, log: -20.0, range: (0, 0), effects: Vec::new(), cells, excesses: Vec::new() }
-        };
-        let gate = suspect(Kind::Gate, &[0, 1, 2, 3], &[4, 5, 6, 7], 0.7);
-        let part = suspect(Kind::Routes, &[0, 1], &[4, 5, 6, 7], 0.7);
-        let elsewhere = suspect(Kind::Routes, &[8, 9], &[4, 5, 6, 7], 0.7);
-        // Much slower than the gate makes it.
-        let slower = suspect(Kind::Routes, &[2, 3], &[4, 5], 1.6);
-        let mut suspects = vec![part, elsewhere.clone(), slower.clone(), gate.clone()];
-        drop_parts(12, &mut suspects);
-        let places: Vec<&Place> = suspects.iter().map(|suspect| &suspect.place).collect();
-        assert_eq!(places, [&elsewhere.place, &slower.place, &gate.place]);
-    }
 }

@@ -97,32 +97,6 @@ fn some_routes_are_at_fault_by_what_they_take_alone_however_few_meet_others() {
 }
 
 #[test]
-fn a_host_is_slow_at_the_lengths_at_which_it_is_slow_alone() {
-    // Its messages meet others where they are long.
-    let slower = |from: usize, to: usize| if from == 5 || to == 5 { 1.5 } else { 1.0 };
-    let late = |_, from: usize, to: usize| if from == 5 || to == 5 { 0.5e-6 } else { 0.0 };
-    let judged_again = |alone_of_long: f64| {
-        let mut run = measured((32, Schedule::Disjoint), late, slower);
-        for (index, length) in LENGTHS.into_iter().enumerate() {
-            let times = run.matrix(Statistic::Median, index).unwrap();
-            let again = |(source, destination): (usize, usize)| {
-                let first = times[(source, destination)];
-                let alone = first * if length > 4096 { alone_of_long } else { 1.0 };
-                Retest { source, destination, first, second: first, alone }
-            };
-            run.write_retests(index, &[(5, 1), (9, 5), (5, 20), (17, 5)].map(again)).unwrap();
-        }
-        judged(&run)
-    };
-    for (alone, last, symptom) in [(1.0, 1 << 20, "bandwidth"), (1.0 / 1.5, 4096, "latency")] {
-        let diagnosis = judged_again(alone);
-        assert_eq!(found(&diagnosis), [format!("node n05 both {symptom}")]);
-        let [finding] = &diagnosis.findings[..] else { panic!("one finding") };
-        assert_eq!((finding.lengths, finding.retest), ((Bytes(0), Bytes(last)), Some(RetestVerdict::Confirmed)));
-    }
-}
-
-#[test]
 fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
     let card = |host: usize| if host == 5 { 2.0 } else { 1.0 };
     let run = measured((16, Schedule::Isolated), |_, _, _| 0.0, |from, to| f64::max(card(from), card(to)));
