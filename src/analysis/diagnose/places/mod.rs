@@ -166,7 +166,7 @@ impl Budget {
 }
 
 /// Looks for places of one kind.
-type Search<'a> = &'a dyn Fn(&View) -> Vec<Suspect>;
+type Search<'a> = &'a (dyn Fn(&View) -> Vec<Suspect> + Sync);
 
 /// What is asked of the search.
 #[derive(Clone, Copy)]
@@ -299,7 +299,7 @@ fn search(
     for search in searches {
         // What was found may have hidden another one of its kind.
         for _ in 0..PASSES {
-            let mut found = best(views[..wide].iter().flat_map(search).collect());
+            let mut found = best(views[..wide].par_iter().flat_map_iter(search).collect());
             found.retain(|Suspect { place, .. }| {
                 !known.iter().any(|known| known.kind == place.kind && is_one(known, place))
             });
@@ -334,8 +334,9 @@ fn search(
     let is_named = named(suspects, hosts);
     let (of_one, together) = views[..wide].split_at(bands);
     let of_bands = |(first, view)| links::slow(&of_one[first..], view, &is_named, budget);
-    let alone = of_one.iter().flat_map(|view| links::slow(std::slice::from_ref(view), view, &is_named, budget));
-    let pairs = alone.chain(together.iter().enumerate().flat_map(of_bands)).collect();
+    let of_band = |view: &View| links::slow(std::slice::from_ref(view), view, &is_named, budget);
+    let alone = of_one.par_iter().flat_map_iter(of_band);
+    let pairs = alone.chain(together.par_iter().enumerate().flat_map_iter(of_bands)).collect();
     take(views, (distances, budget), best(pairs), suspects);
 }
 
