@@ -136,6 +136,8 @@ pub(super) fn judge_run(
             of_retests = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
             if let Some(suspect) = &of_retests {
                 let finding = finding(mode, &folded, suspect);
+                // What was to be measured again, or seemed to be load, is this.
+                met.retain(|other| other.hosts != finding.hosts);
                 diagnosis.findings.push(Finding { retest: Some(RetestVerdict::Confirmed), ..finding });
             }
         }

@@ -5,8 +5,8 @@
 //! them cross, which are slow, and hardly any that are not, explains them; and what its pairs take among others is no less
 //! than that. What is slow alone without such a place is left to [`super::retests`].
 //!
-//! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ; ways
-//! between hosts of two kinds.
+//! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ;
+//! ways between hosts of two kinds.
 
 use statrs::{
     distribution::{ContinuousCDF, Normal},
