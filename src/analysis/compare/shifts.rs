@@ -16,8 +16,8 @@ use crate::{
     stats::{median, median_of, scatter, scatter_about_zero},
 };
 
-/// Pairs of a host, inside its group and with others, that say by how much these differ: of one, a disturbed cell
-/// would.
+/// Pairs of a host with those of a group that say how far it is from them. Of one a disturbed cell would say all of it; the
+/// median of two is their mean, which it moves by half: what is slow is so by half of the effect at least, as anywhere.
 pub(super) const LEAST_PAIRS: usize = 2;
 
 /// By how much two healthy runs differ for a whole length, or for a host, where the runs do not show it: standard

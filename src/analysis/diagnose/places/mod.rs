@@ -130,8 +130,9 @@ impl Least {
 /// Passes over all searches: what is found first may hide something else.
 const PASSES: usize = 3;
 
-/// Probability below which something is no coincidence, where that chooses between two ways to say what is slow, or guards
-/// what another test has found: an error costs little, so that it has the level of one in twenty (Fisher 1925).
+/// Probability below which something is no coincidence, where that chooses between two ways to say what is slow, guards what
+/// another test has found, or ends a search whose rest is judged afterwards: an error costs little, so that it has the level
+/// of one in twenty (Fisher 1925).
 pub const COINCIDENCE: f64 = 0.05;
 
 /// Share of the pairs from which distances are found, however few hosts there are: a leaf of two hosts shows in one pair, which
