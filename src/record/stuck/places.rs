@@ -30,7 +30,11 @@ impl Stuck {
         let is_sent = |place: usize, rank: Rank| {
             let wait = &self.waits[place];
             let own = |other: &&Wait| other.rank == rank && is_of_one_try(other, wait);
-            let behind = |other: &Wait| other.step.zip(wait.step).is_some_and(|(other, own)| other < own);
+            // With as many steps behind it, it still agrees with the others on whether there is a next one.
+            let agrees = |other: &Wait| (other.phase, wait.phase) == (Phase::Agreement, Phase::Barrier);
+            let behind = |other: &Wait| {
+                other.step.zip(wait.step).is_some_and(|(step, own)| step < own || step == own && agrees(other))
+            };
             !self.waits.iter().filter(own).any(behind)
         };
         let sound = |place: usize| {
@@ -395,6 +399,28 @@ mod tests {
         waits.retain(|wait| wait.rank != 3);
         waits.push(Wait { rank: 3, host: "n3".to_owned(), step: Some(16), waits_for: vec![], ..waits[0].clone() });
         assert_eq!(Stuck { waits }.places()[0].hosts, ["n2"]);
+    }
+
+    #[test]
+    fn a_rank_that_still_agrees_has_not_sent_what_others_wait_for_in_the_barrier_behind() {
+        // The word of rank 0 to go on is lost on its way to ranks 2 and 6, on n2, and never gets to 3 and 7.
+        let of = |phase| {
+            move |(rank, from): (Rank, Rank)| Wait {
+                rank,
+                phase,
+                host: format!("n{}", rank % 4),
+                waits_for: vec![(from, format!("n{}", from % 4))],
+                step: Some(7),
+                mode: Some(Mode::Bcast),
+                ..wait()
+            }
+        };
+        let gone_on = [(4, 7), (1, 6), (0, 2), (5, 6)].map(of(Phase::Barrier));
+        let agree = [(3, 2), (7, 6), (2, 0), (6, 4)].map(of(Phase::Agreement));
+        assert_eq!(
+            summary([gone_on, agree].concat()),
+            ["nothing gets through between n0 and n2 with messages of 1K bytes: 2 ranks wait"]
+        );
     }
 
     #[test]

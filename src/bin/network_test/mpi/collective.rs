@@ -263,7 +263,7 @@ impl Ensemble {
             if self.stopping.is_adaptive() {
                 let Self { times, stopping, .. } = self;
                 let imprecise = times.iter().filter(|times| !times.is_empty()).any(|times| !stopping.is_precise(times));
-                precise = self.tree(wire).largest(Phase::Collective, u64::from(imprecise))? == 0;
+                precise = self.tree(wire).largest(Phase::Agreement, u64::from(imprecise))? == 0;
                 wire.watch.enter(Phase::Collective, None);
             }
         }
