@@ -19,7 +19,10 @@ use super::{
     mixture::{Gains, Mixture, two_levels},
     spread::{Spread, tail},
 };
-use crate::analysis::diagnose::{Direction, Kind};
+use crate::{
+    analysis::diagnose::{Direction, Kind},
+    stats::median,
+};
 
 /// Twice as slow one way as the other, or more: that way.
 pub fn slow_way(common: f64, side: f64) -> Direction {
@@ -58,7 +61,7 @@ struct Parts<'a> {
     budget: Budget,
     /// Those that are compared.
     hosts: Vec<usize>,
-    /// Standard deviation of the mean over a host's pairs, both ways.
+    /// Standard deviation of the mean over a host's pairs, both ways, with as many others as is usual.
     of_cells: f64,
 }
 
@@ -66,10 +69,9 @@ impl<'a> Parts<'a> {
     fn of(view: &'a View, budget: Budget) -> Self {
         let fit = &view.fit;
         // Of hosts most of whose pairs cross a place that was found, too little is left.
-        let most = fit.partners.iter().copied().max().unwrap_or(0);
-        let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| 2 * fit.partners[*host] > most).collect();
-        let partners = hosts.iter().map(|host| fit.partners[*host]).min().unwrap_or(1) as f64;
-        Self { view, budget, hosts, of_cells: fit.noise / (2.0 * partners).sqrt() }
+        let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| 2 * fit.partners[*host] > view.met[*host]).collect();
+        let usual = median(&mut hosts.iter().map(|host| fit.partners[*host] as f64).collect::<Vec<_>>());
+        Self { view, budget, hosts, of_cells: fit.noise / (2.0 * usual).sqrt() }
     }
 
     /// What both ways of a host have in common.

@@ -42,8 +42,8 @@
 //! What it cannot distinguish: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow
 //! cards from a slow leaf switch, where hosts of the leaf were not measured among each other, and, of few partners, the
 //! way of a leaf of which no two hosts have met from its hosts; which cable it is that some pairs share where no leaves are
-//! known (it says so); a kind of hosts from very many faults; faults on more than half of the peers. A host of which at
-//! most half as many pairs are known as of the one with most is not judged as a whole.
+//! known (it says so); a kind of hosts from very many faults; faults on more than half of the peers. A host most of
+//! whose pairs cross what was found is not judged as a whole.
 
 mod again;
 mod bursts;

@@ -147,7 +147,8 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
 
 /// Joins leaves of which hosts are as near to each other as hosts of a leaf are: a fault makes no pair nearer, so that
 /// these are of one leaf, and one of them is slow with some of it. As many pairs as the smaller leaf has hosts. So is a
-/// single host that is near none of its own leaf and several of another one.
+/// single host that is near none of its own leaf and several of another one. A host that met its own leaf alone and is as
+/// far from it as other leaves are is in any of those, for all that its pairs say: it is a leaf by itself, and adds nothing.
 pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let pairs = Pairs::of(times);
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
@@ -178,12 +179,21 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let leaf: Vec<usize> = leaf.iter().map(|own| joined[*own]).collect();
     let mut of_host = vec![0; leaf.len() * leaves];
     near.iter().flat_map(|(i, j)| [(*i, *j), (*j, *i)]).for_each(|(i, j)| of_host[i * leaves + leaf[j]] += 1);
-    let nearest = |host: usize| {
+    let mut met = vec![[vec![], vec![]]; leaf.len()];
+    for (i, j, time) in &pairs.known {
+        [i, j].into_iter().for_each(|host| met[*host][usize::from(leaf[*i] != leaf[*j])].push(*time));
+    }
+    let mut nearest = |host: usize| {
         let of_leaf = |other: &usize| of_host[host * leaves + other];
         let other = (0..leaves).max_by_key(of_leaf).filter(|other| of_leaf(other) > 1);
-        if of_leaf(&leaf[host]) == 0 { other.unwrap_or(leaf[host]) } else { leaf[host] }
+        let [own, others] = &mut met[host];
+        match other {
+            Some(other) if of_leaf(&leaf[host]) == 0 => other,
+            _ if others.is_empty() && median(own) > (inside + between) / 2.0 => leaves + host,
+            _ => leaf[host],
+        }
     };
-    by_size(&(0..leaf.len()).map(nearest).collect::<Vec<_>>())
+    by_size(&(0..leaf.len()).map(&mut nearest).collect::<Vec<_>>())
 }
 
 /// The way between two parts of so many, by number; inside all of them the same.

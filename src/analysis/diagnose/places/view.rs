@@ -39,6 +39,8 @@ pub(super) struct View {
     pub tick: f64,
     /// The median of `ln(time / level)` over the lengths.
     pub values: Square,
+    /// With how many others a host's pairs are known before anything is left out, `[host]`.
+    pub met: Vec<usize>,
     pub fit: Fit,
     /// Scatter of the mean of both directions of a pair's rest.
     pub pair_noise: f64,
@@ -51,14 +53,16 @@ impl View {
         let is_long = lengths.iter().all(|band| level(band) >= LONG);
         let tick = lengths.iter().flatten().map(|length| folded.apart / folded.level[*length]).fold(0.0, f64::max);
         let values = medians(folded, &lengths);
+        let fit = Fit::of(&values, distances);
         let mut view = Self {
             lengths: lengths.concat(),
             is_short,
             is_long,
             latency: 1.0 / level(&lengths[0]),
             tick,
-            fit: Fit::of(&values, distances),
             values,
+            met: fit.partners.clone(),
+            fit,
             pair_noise: 0.0,
         };
         view.find_noise();
@@ -69,7 +73,8 @@ impl View {
     #[cfg(test)]
     pub fn of_square(values: Square, distances: &Distances, pair_noise: f64) -> Self {
         let fit = Fit::of(&values, distances);
-        Self { lengths: vec![0], is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, fit, pair_noise }
+        let (lengths, met) = (vec![0], fit.partners.clone());
+        Self { lengths, is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, met, fit, pair_noise }
     }
 
     fn find_noise(&mut self) {
@@ -250,18 +255,7 @@ mod tests {
             let mut rng = generator(3);
             let is_crossing = |i: usize, j: usize| i < 8 && j >= 8;
             let values = square(hosts, |i, j| 0.01 * normal(&mut rng) + if is_crossing(i, j) { excess } else { 0.0 });
-            let fit = Fit::of(&values, &distances);
-            let lengths = vec![0];
-            let mut view = View {
-                lengths,
-                is_short: false,
-                is_long: true,
-                latency: 1.0,
-                tick: 0.0,
-                values,
-                fit,
-                pair_noise: 0.01,
-            };
+            let mut view = View::of_square(values, &distances, 0.01);
             view.explain(std::slice::from_ref(&crossing), &distances, Least::OF_TIMES);
             view.values.at(0, 8).is_nan()
         };

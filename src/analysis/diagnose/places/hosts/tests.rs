@@ -48,6 +48,24 @@ fn of_six_hosts_with_scattering_pairs_the_slow_one_is_named_with_its_way() {
 }
 
 #[test]
+fn a_host_that_met_few_others_is_named_if_it_is_slow() {
+    let mut rng = generator(5);
+    let mut is_named = |slower: f64| {
+        let met = |i: usize, j: usize| (i != 2 && j != 2) || i.abs_diff(j) == 1;
+        let time = |i: usize, j: usize| 0.1 * normal(&mut rng) + if i == 2 || j == 2 { slower } else { 0.0 };
+        let mut values = square(24, time);
+        let pairs = (0..24 * 24).map(|pair| (pair / 24, pair % 24));
+        pairs.filter(|(i, j)| !met(*i, *j)).for_each(|(i, j)| values.set(i, j, f64::NAN));
+        let found = whole(&of(values, 0.1), &Distances::flat(24), BUDGET);
+        assert!(found.iter().all(|found| found.place.hosts == [2]), "{found:?}");
+        !found.is_empty()
+    };
+    // Two others: its mean has a deviation of 5 %, that of the others has one of 1.5 %.
+    let [healthy, slow] = [0.0, 0.5].map(|slower| (0..200).filter(|_| is_named(slower)).count());
+    assert!(healthy == 0 && slow >= 190, "{healthy} {slow}");
+}
+
+#[test]
 fn a_step_of_the_clock_makes_no_host_slow() {
     // Times of one step or the next: most of host 2's pairs are beyond half way between both, few of the others'.
     let mut rng = generator(6);

@@ -115,6 +115,23 @@ fn a_host_that_is_near_some_of_another_leaf_and_none_of_its_own_is_of_that_one()
     }
 }
 
+#[test]
+fn a_host_that_met_its_leaf_alone_and_is_as_far_from_it_as_others_is_a_leaf_by_itself() {
+    let mut rng = generator(11);
+    let whole: Vec<usize> = (0..24).map(|host| host / 8).collect();
+    // Host 0 did not meet its own leaf, nor the third one.
+    let mut lone = symmetric_times(&mut rng, |_| 0.0);
+    (0..24).filter(|other| other / 8 != 1).for_each(|other| {
+        lone.set(0, other, f64::NAN);
+        lone.set(other, 0, f64::NAN);
+    });
+    let label = |own: usize| (0..24).map(|host| if host == 0 { own } else { host / 8 }).collect::<Vec<_>>();
+    assert!(is_same_partition(&rejoined(&label(1), &lone), &label(3)));
+    // Another one that is as far from its leaf met others too, and is far from these as well.
+    let late = symmetric_times(&mut rng, |host| if host == 0 { 0.2 } else { 0.0 });
+    assert!(is_same_partition(&rejoined(&whole, &late), &whole));
+}
+
 /// Three leaves of eight hosts.
 fn symmetric_times(rng: &mut rand_chacha::ChaCha8Rng, own: impl Fn(usize) -> f64) -> Square {
     let far = |i: usize, j: usize| if i / 8 == j / 8 { 0.8 } else { 1.0 };
