@@ -186,8 +186,9 @@ pub(super) fn judge_run(
     diagnosis.findings.extend(failed::find(run, &group, 1.0 - confidence)?);
     diagnosis.findings.splice(0..0, before);
     let of_time = bursts.iter().map(|burst| &burst.suspect);
-    let slow = verdict.suspects.iter().chain(&among_others).chain(of_time).chain(&of_retests).chain(&loaded);
-    leave_out_of_scatter(&mut scatter, &folded.names, slow);
+    let slow = verdict.suspects.iter().chain(&among_others).chain(of_time).chain(&loaded);
+    let slow: Vec<Place> = slow.map(|suspect| suspect.place.clone()).chain(of_retests.map(whole_way)).collect();
+    leave_out_of_scatter(&mut scatter, &folded.names, &slow);
     let times = if is_contrasted { folded } else { folded.without_pairs() };
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
     let judge = |panel: Folded| (places::jitter(&panel, confidence), panel.without_pairs());
@@ -368,11 +369,17 @@ fn join_unnamed(noise: f64, findings: &mut Vec<Finding>) {
     }
 }
 
+/// All pairs that may cross what re-tests alone have found: which destinations choose a slow cable is known of those that
+/// were measured again.
+fn whole_way(Suspect { place, .. }: Suspect) -> Place {
+    if place.kind == Kind::Routes { Place::of(Kind::Group, place.hosts, place.direction) } else { place }
+}
+
 /// Leaves the pairs that cross slow places out of panels of scatter: where several messages meet on a slow way, samples
 /// scatter, and that is no host's. `names`: `[host]`.
-fn leave_out_of_scatter<'a>(scatter: &mut [Folded], names: &[String], slow: impl Iterator<Item = &'a Suspect>) {
+fn leave_out_of_scatter(scatter: &mut [Folded], names: &[String], slow: &[Place]) {
     let hosts = names.len();
-    let is_crossed = Place::crossing_any(slow.map(|suspect| &suspect.place), hosts);
+    let is_crossed = Place::crossing_any(slow.iter(), hosts);
     let number: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
     for panel in scatter {
         let of_panel: Vec<usize> = panel.names.iter().map(|name| number[name.as_str()]).collect();

@@ -97,6 +97,35 @@ fn some_routes_are_at_fault_by_what_they_take_alone_however_few_meet_others() {
 }
 
 #[test]
+fn samples_that_scatter_behind_a_slow_cable_are_no_host_s_though_its_pairs_were_not_measured_again() {
+    // Toward three hosts of the leaf messages meet on a cable that is three times as slow alone. So do all that leave a
+    // leaf, which hides it among others.
+    let is_bad = |from: usize, to: usize| from / 8 != 1 && to / 8 == 1 && to % 3 == 2;
+    let mut rng = generator(4);
+    let met: Vec<f64> = (0..32 * 32).map(|_| 2.0 * normal(&mut rng).exp2().max(0.5)).collect();
+    let alone = |from: usize, to: usize| if is_bad(from, to) { 3.0 } else { 1.0 };
+    let way =
+        |from: usize, to: usize| if from / 8 == to / 8 { 1.0 } else { f64::max(alone(from, to), met[32 * from + to]) };
+    let whole = measured((32, Schedule::Disjoint), |_, _, _| 0.0, way);
+    let mut run = MemoryRun::with_statistics(whole.header().clone(), vec![Statistic::Median, Statistic::Deviation]);
+    let mut cells = Vec::new();
+    for (index, length) in LENGTHS.iter().enumerate() {
+        whole.read_cells(index, 0..32, &mut cells).unwrap();
+        for (pair, cell) in cells.iter_mut().enumerate() {
+            let share = if is_bad(pair / 32, pair % 32) { 0.3 } else { 0.05 } * (1.0 + 0.2 * normal(&mut rng)).abs();
+            cell.summary.deviation = share * cell.summary.median;
+        }
+        run.push(Bytes(*length), cells.clone());
+    }
+    // Toward two of the three.
+    let again = [(3, 11), (18, 8), (1, 11), (22, 8), (1, 4), (2, 17), (20, 30), (25, 5), (9, 20), (28, 12)];
+    let again = again.map(|(from, to)| ((from, to), alone(from, to) / way(from, to)));
+    let at_fault = measured_again(run, (&[], 1.0, 1.0), &again);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&at_fault), [format!("routes {} receive bandwidth", members.join(","))]);
+}
+
+#[test]
 fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
     let card = |host: usize| if host == 5 { 2.0 } else { 1.0 };
     let run = measured((16, Schedule::Isolated), |_, _, _| 0.0, |from, to| f64::max(card(from), card(to)));
