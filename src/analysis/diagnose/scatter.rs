@@ -2,10 +2,12 @@
 //!
 //! In: medians and deviations, each read once. Out: the times and the scatter, each as [`Folded`]: whether a host
 //! scatters more than others is seen from some of its partners, so many hosts are judged in parts, panels. Who scatters
-//! too much is
-//! `places::jitter`'s.
+//! too much is `places::jitter`'s.
 
-use super::folded::{Folded, Part, all, read_lengths};
+use super::{
+    folded::{Folded, Part, all, read_lengths},
+    places::Least,
+};
 use crate::{
     analysis::ticks::Unticked,
     record::{BoxError, Run, Statistic},
@@ -14,8 +16,8 @@ use crate::{
 /// Fewest hosts of a panel, where there are as many.
 const HOSTS: usize = 128;
 
-/// Deviation of the samples of a steady pair, as a share of its median: hosts that differ by less are alike as well.
-const STEADY: f64 = 0.03;
+/// Deviation of the samples of a steady pair, as a share of its median: no more than healthy hosts differ by.
+const STEADY: f64 = Least::OF_TIMES.alike;
 
 /// Times and scatter, without the ranks for which `is_left_out`; no panels where the run has no deviations. Scatter:
 /// the deviation in units of the median, at least what a steady pair may have; its level is in seconds at the usual

@@ -112,7 +112,10 @@ impl Least {
     /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency, and in long messages so that two deviations are
     /// the least of a host; 2 % for a host; more for a way, as healthy cables differ; more for a link, as the routes of
     /// healthy pairs differ.
-    pub const OF_TIMES: Self = Self { alike: 0.03, alike_long: 0.01, host: 0.02, way: 0.05, link: 0.1 };
+    pub const OF_TIMES: Self = {
+        let host = 0.02;
+        Self { alike: 0.03, alike_long: host / 2.0, host, way: 0.05, link: 0.1 }
+    };
 
     /// Standard deviation by which healthy hosts are expected to differ in messages of which latency is such a share.
     fn alike_at(self, latency: f64) -> f64 {
