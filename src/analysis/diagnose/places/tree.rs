@@ -183,13 +183,14 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     for (i, j, time) in &pairs.known {
         [i, j].into_iter().for_each(|host| met[*host][usize::from(leaf[*i] != leaf[*j])].push(*time));
     }
+    let are_several = leaf.iter().any(|own| *own != leaf[0]);
     let mut nearest = |host: usize| {
         let of_leaf = |other: &usize| of_host[host * leaves + other];
         let other = (0..leaves).max_by_key(of_leaf).filter(|other| of_leaf(other) > 1);
         let [own, others] = &mut met[host];
         match other {
             Some(other) if of_leaf(&leaf[host]) == 0 => other,
-            _ if others.is_empty() && median(own) > (inside + between) / 2.0 => leaves + host,
+            _ if are_several && others.is_empty() && median(own) > (inside + between) / 2.0 => leaves + host,
             _ => leaf[host],
         }
     };

@@ -130,6 +130,11 @@ fn a_host_that_met_its_leaf_alone_and_is_as_far_from_it_as_others_is_a_leaf_by_i
     // Another one that is as far from its leaf met others too, and is far from these as well.
     let late = symmetric_times(&mut rng, |host| if host == 0 { 0.2 } else { 0.0 });
     assert!(is_same_partition(&rejoined(&whole, &late), &whole));
+    // Two leaves that are joined leave no other one.
+    let is_near = |i: usize, j: usize| i / 12 != j / 12 && (i + j).is_multiple_of(2);
+    let near = square(24, |i, j| if is_near(i, j) { 0.7 } else { 1.0 } + 0.01 * normal(&mut rng));
+    let halves: Vec<usize> = (0..24).map(|host| host / 12).collect();
+    assert!(is_same_partition(&rejoined(&halves, &near), &[0; 24]));
 }
 
 /// Three leaves of eight hosts.
