@@ -137,11 +137,11 @@ impl Fit {
         fit
     }
 
-    /// Where no pair is known between some hosts and all others, none says how much of what these add is sending, and how much
-    /// receiving: as much as usual.
+    /// Where some hosts have met each other alone, no pair says how much of what all of them add is sending, and how much
+    /// receiving: half of it each.
     fn level_sides(&mut self) {
         let hosts = self.send.len();
-        // Two hosts that met most others have met the same ones.
+        // Two hosts that met half of the others each have met each other, or a third one.
         if self.partners.iter().all(|partners| 2 * partners >= hosts) {
             return;
         }
@@ -152,8 +152,8 @@ impl Fit {
             while let Some(host) = next.pop() {
                 if !std::mem::replace(&mut is_seen[host], true) {
                     part.push(host);
-                    let have_met = |other: &usize| !(self.rest.at(host, *other) + self.rest.at(*other, host)).is_nan();
-                    next.extend((0..hosts).filter(|other| !is_seen[*other]).filter(have_met));
+                    let have_met = |other: usize| !self.rest.at(host, other).min(self.rest.at(other, host)).is_nan();
+                    next.extend((0..hosts).filter(|other| !is_seen[*other] && have_met(*other)));
                 }
             }
             if part.len() == hosts {
@@ -269,9 +269,12 @@ mod tests {
         // Eight of 24 hosts are cut off; messages between them take a tenth longer.
         let mut rng = generator(3);
         let mut values = square(24, |i, j| if i < 8 && j < 8 { 0.1 } else { 0.0 } + 0.001 * normal(&mut rng));
-        (0..24).flat_map(|i| (0..24).map(move |j| (i, j))).filter(|(i, j)| (*i < 8) != (*j < 8)).for_each(|(i, j)| {
-            values.set(i, j, f64::NAN);
-        });
+        let pairs = || (0..8).flat_map(|i| (8..24).map(move |j| (i, j)));
+        pairs().for_each(|(i, j)| values.set(i, j, f64::NAN));
+        // What they receive from others says that it is sending.
+        let one_way = Fit::of(&values, &Distances::flat(24));
+        assert!((one_way.send[3] - 0.1).abs() < 0.005 && one_way.receive[3].abs() < 0.005, "{}", one_way.send[3]);
+        pairs().for_each(|(i, j)| values.set(j, i, f64::NAN));
         let fit = Fit::of(&values, &Distances::flat(24));
         for host in 0..8 {
             assert!((fit.send[host] - 0.05).abs() < 0.005 && (fit.receive[host] - 0.05).abs() < 0.005, "{host}");
