@@ -227,8 +227,8 @@ enum Turn {
 /// What became of a job.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The launcher's exit code; None if the launcher itself was killed, or told to end because the time was up: MPICH's
-    /// then ends with 0 at times, as if the job had.
+    /// The launcher's exit code; None if the launcher itself was killed, or the job ended because its time was up: then
+    /// MPICH's launcher ends with 0 at times, as if the job had.
     ///
     /// If all ranks end with the same code, this is it. If not, Open MPI gives one of those that are not 0, MPICH the
     /// bitwise or of all. A rank killed by signal s gives 128 + s under Open MPI and s under MPICH.

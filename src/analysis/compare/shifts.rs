@@ -21,7 +21,8 @@ use crate::{
 pub(super) const LEAST_PAIRS: usize = 2;
 
 /// By how much two healthy runs differ for a whole length, or for a host, where the runs do not show it: standard
-/// deviation, `ln(ratio)`. As healthy hosts of one run: two of it are the least that a host is named for.
+/// deviation, `ln(ratio)`. By as much as healthy hosts of one run differ in long messages, which is half of the least that a
+/// host is named for.
 pub(super) const RUN_TO_RUN: f64 = Least::OF_TIMES.alike_long;
 
 /// Lengths from which on their scatter says by how much a length differs from run to run.

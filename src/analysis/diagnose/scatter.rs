@@ -16,7 +16,8 @@ use crate::{
 /// Fewest hosts of a panel, where there are as many.
 const HOSTS: usize = 128;
 
-/// Deviation of the samples of a steady pair, as a share of its median: no more than healthy hosts differ by.
+/// Deviation of the samples of a steady pair, as a share of its median: what moves its time by no more than healthy hosts
+/// differ is no fault, however much less the samples of others scatter. So these are alike.
 const STEADY: f64 = Least::OF_TIMES.alike;
 
 /// Times and scatter, without the ranks for which `is_left_out`; no panels where the run has no deviations. Scatter:

@@ -44,7 +44,7 @@ pub const PRECISION: f64 = f32::EPSILON as f64;
 pub struct Fit {
     /// `[class]`.
     pub base: Vec<f64>,
-    /// `[host]`; their medians are 0.
+    /// `[host]`; their medians are 0 where all hosts have met, by way of others too.
     pub send: Vec<f64>,
     /// `[host]`.
     pub receive: Vec<f64>,
