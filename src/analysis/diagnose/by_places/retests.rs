@@ -103,7 +103,10 @@ fn again(
         if !is_isolated && is_short && median(&mut more.collect::<Vec<_>>()) >= Least::OF_TIMES.link {
             continue;
         }
-        // Of pairs that cross no place: what they take alone, by class of distance; among others that says nothing of it.
+        // What its hosts add to a pair; alone that is less than among others.
+        let added = |from: usize, to: usize| if is_isolated { places.added(length, from, to) } else { 0.0 };
+        // Of pairs that cross no place: what they take alone besides, by class of distance; among others that says nothing of
+        // it.
         let mut usual_alone = vec![Vec::new(); places.distances.classes];
         let mut of_length = Vec::new();
         for retest in again {
@@ -138,7 +141,8 @@ fn again(
             if !on.is_empty() {
                 of_length.push((retest, on));
             } else if !is_out && !(0..found.len()).any(is_other_way) {
-                usual_alone[places.distances.class(from, to)].push((retest.alone / level).ln());
+                let alone = (retest.alone / level).ln() - added(from, to);
+                usual_alone[places.distances.class(from, to)].push(alone);
             }
         }
         let of_class = if is_isolated { from_faster } else { healthy };
@@ -146,7 +150,7 @@ fn again(
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
-            let known = usual_alone[places.distances.class(from, to)];
+            let known = usual_alone[places.distances.class(from, to)] + added(from, to);
             // A moment at which all pairs take longer says nothing of any. Short messages hardly make a way busy, and are seldom
             // measured again but where they are slow.
             let usual_alone = match is_isolated {

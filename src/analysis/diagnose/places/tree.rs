@@ -36,11 +36,17 @@ const MOST_OTHERS: usize = 100;
 /// has fewer levels, and one more is before slow hosts.
 const GAPS: usize = 4;
 
+/// What a metre of cable adds to a short message, as a share of its time: cables are not cut more alike. Structures that fit
+/// better than that are equally good. What is simulated has no noise, and the last digits of times would decide.
+const METRE: f64 = LEAST_STEP / 16.0;
+
 /// Times of pairs, both directions together; those that are known.
 pub struct Pairs {
     pub hosts: usize,
     /// Two hosts and their time.
     pub known: Vec<(usize, usize, f64)>,
+    /// Misfit below which times say nothing of who is near whom.
+    least: f64,
     /// Mean misfit, where it need not be found from the same pairs; then hosts add nothing.
     noise: Option<f64>,
 }
@@ -337,7 +343,9 @@ impl Pairs {
         let hosts = times.side();
         let all = (0..hosts).flat_map(|i| (i + 1..hosts).map(move |j| (i, j)));
         let mean = |(i, j)| (i, j, (times.at(i, j) + times.at(j, i)) / 2.0);
-        Self { hosts, known: all.map(mean).filter(|pair| !pair.2.is_nan()).collect(), noise: None }
+        let known: Vec<(usize, usize, f64)> = all.map(mean).filter(|pair| !pair.2.is_nan()).collect();
+        let usual = median(&mut known.iter().map(|pair| pair.2.abs()).collect::<Vec<_>>());
+        Self { hosts, known, least: (METRE * usual).max(f64::MIN_POSITIVE), noise: None }
     }
 
     /// How long a description of the times is by distance classes, `[class]`, of which there are so many, without that
@@ -400,7 +408,7 @@ impl Pairs {
         match self.noise {
             Some(noise) => count * misfit / noise,
             // What hosts add was found from the same pairs.
-            None => (count - self.hosts as f64).max(1.0) * misfit.max(1e-9).ln(),
+            None => (count - self.hosts as f64).max(1.0) * misfit.max(self.least).ln(),
         }
     }
 
@@ -415,7 +423,7 @@ impl Pairs {
             between.map(|(i, j, time)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs()).collect();
         let (count, ways) = (misfits.len() as f64, (parts * (parts - 1) / 2) as f64);
         let free = (count - ways - self.hosts as f64).max(count / 4.0).max(1.0);
-        ((misfits.iter().sum::<f64>() / free).max(1e-9), own)
+        ((misfits.iter().sum::<f64>() / free).max(self.least), own)
     }
 
     fn fit(&self, label: Vec<usize>, start: Option<&[f64]>) -> Fitted {

@@ -176,6 +176,11 @@ impl Verdict {
         self.fits[length].usual(source, destination, &self.distances)
     }
 
+    /// What the hosts of a pair add to that, whatever their distance.
+    pub fn added(&self, length: usize, source: usize, destination: usize) -> f64 {
+        self.fits[length].send[source] + self.fits[length].receive[destination]
+    }
+
     /// How much longer a message takes between two leaves than inside the slower one, `ln(ratio)`; `None` where there
     /// are not two leaves of several hosts.
     pub fn between_two(&self, length: usize) -> Option<f64> {

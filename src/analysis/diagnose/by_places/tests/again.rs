@@ -314,6 +314,28 @@ fn the_other_way_of_a_pair_that_is_slow_both_ways_is_no_healthy_pair() {
 }
 
 #[test]
+fn the_other_way_of_a_host_that_sends_late_is_no_healthy_pair_where_its_announcements_are_late_too() {
+    let late = |length: u64, from: usize, to: usize| match length {
+        0..=64 if from == 5 || to == 5 => 1e-6,
+        65.. if from == 5 => 2e-6,
+        _ => 0.0,
+    };
+    let mut run = measured((16, Schedule::Isolated), late, |_, _| 1.0);
+    for index in 0..LENGTHS.len() {
+        let times = run.matrix(Statistic::Median, index).unwrap();
+        let again = |(source, destination): (usize, usize)| {
+            let first = times[(source, destination)];
+            Retest { source, destination, first, second: first, alone: first }
+        };
+        run.write_retests(index, &[(5, 1), (1, 5), (5, 9), (9, 5)].map(again)).unwrap();
+    }
+    let found = judged(&run).findings;
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&found.hosts[0][..], found.direction), ("n05", Direction::Send));
+    assert_eq!(found.retest, Some(RetestVerdict::Confirmed));
+}
+
+#[test]
 fn a_link_that_is_slow_at_one_length_is_named_if_it_is_whenever_it_is_measured() {
     const LONGEST: u64 = 1 << 20;
     let link = [(3, 17), (17, 3)];

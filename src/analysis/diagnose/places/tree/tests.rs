@@ -181,3 +181,15 @@ fn slow_pairs_inside_a_small_leaf_and_out_of_it_part_it_not() {
     let found = (0..20).filter(is_found).count();
     assert!(found >= 18, "{found}");
 }
+
+#[test]
+fn a_slow_host_is_no_leaf_where_times_have_no_noise_but_their_precision() {
+    for hosts in [4, 8, 16, 32] {
+        let slow = |host: usize| if host == 1 { 1.85554575920105 } else { 0.0 };
+        let times = square(hosts, |i, j| 1.0 + slow(i) + slow(j));
+        assert_eq!(leaves(&times), vec![0; hosts]);
+        let far = |i: usize, j: usize| if i % 2 == j % 2 { 0.0 } else { 1.0 };
+        let times = square(hosts, |i, j| 1.0 + slow(i) + slow(j) + far(i, j));
+        assert_eq!(leaves(&times), (0..hosts).map(|host| host % 2).collect::<Vec<_>>());
+    }
+}
