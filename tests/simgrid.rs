@@ -311,8 +311,29 @@ fn a_slow_cable_is_diagnosed_with_its_direction_and_nothing_else_is() {
 fn faults_of_latency_are_diagnosed_as_such() {
     let host = (Kind::Node, names([17]), Direction::Both, Symptom::Latency);
     assert_eq!(found("--hosts 64 --fault node017:latency=20", DISJOINT), [host]);
+    // One switch, whose hosts are all as far from the late one.
+    let host = (Kind::Node, names([9]), Direction::Both, Symptom::Latency);
+    assert_eq!(found("--hosts 16 --fault node009:latency=5", ISOLATED), [host]);
     let leaf = (Kind::Group, names(16..32), Direction::Both, Symptom::Latency);
     assert_eq!(found("--hosts 64 --fault leaf1:latency=20", DISJOINT), [leaf]);
+}
+
+#[test]
+fn in_collectives_the_slow_host_is_named_and_none_that_it_makes_late() {
+    use Direction::{Both, Receive, Send};
+    for (mode, fault, direction) in [
+        ("bcast", "node009:bandwidth=0.25", Both),
+        ("bcast", "node009.send:bandwidth=0.25", Send),
+        ("bcast", "node009.receive:bandwidth=0.25", Receive),
+        ("all_to_all", "node009:bandwidth=0.25", Both),
+        ("all_to_all", "node009.receive:bandwidth=0.25", Receive),
+    ] {
+        let found = found(&format!("--hosts 32 --fault {fault}"), &format!("-t {mode} --lengths 0,1K,64K,1M"));
+        let [(Kind::Node, hosts, way, _)] = &found[..] else { panic!("{mode} {fault}: {found:?}") };
+        assert_eq!((hosts, *way), (&names([9]), direction), "{mode} {fault}");
+    }
+    // Who leaves the barrier first waits longest.
+    assert_eq!(found("--hosts 16", "-t all_to_all --lengths 0,1K,64K,1M"), []);
 }
 
 #[test]

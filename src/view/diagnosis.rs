@@ -15,6 +15,7 @@ pub use document::{Document, SCHEMA, document};
 use super::Table;
 use crate::{
     analysis::diagnose::{Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom},
+    plan::Mode,
     units::{Seconds, counted, hostlist},
 };
 
@@ -308,11 +309,19 @@ fn who(finding: &Finding) -> String {
             if is_plain { " carries messages" } else { "" }
         ),
         (Kind::Fabric, [], _) => "no place that can be named".to_owned(),
+        (Kind::Fabric, hosts, _) if is_of_broadcast(finding) => {
+            format!("one of {}, and a broadcast does not show which, carries messages", members(hosts))
+        }
         (Kind::Fabric, hosts, _) => {
             format!("a way that some pairs of {} share, and that cannot be named, carries messages", members(hosts))
         }
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
+}
+
+/// Whether it is of hosts that make each other late.
+fn is_of_broadcast(finding: &Finding) -> bool {
+    finding.kind == Kind::Fabric && finding.modes == [Mode::Bcast]
 }
 
 fn group_verb(finding: &Finding) -> &'static str {
@@ -469,6 +478,9 @@ fn ruled_out(finding: &Finding) -> Vec<&'static str> {
             "Not this pair alone: others are slow that it brings nearer to each other, and so cross it on a shortest route.",
         ],
         Kind::Fabric if finding.hosts.is_empty() => vec![],
+        Kind::Fabric if is_of_broadcast(finding) => {
+            vec!["Hosts pass on what they received: what one of them does late is late at all that come after it."]
+        }
         Kind::Fabric => vec!["Not these pairs, each for itself: all of them take as much more."],
     };
     if finding.direction != Direction::Both && finding.symptom == Symptom::Latency {

@@ -204,8 +204,6 @@ fn all_modes_name_the_direction_of_the_data() {
             // Only what was disturbed is measured again.
             let modes = left.borrow().clone();
             let names = modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",");
-            // In all_to_all a slow receiver was named as one in 6 of 12 runs of three samples, in 11 of six, in 5 of 24: of
-            // many samples what it sends seems late.
             let options = "-p 2 -l 0 --lengths 128K -n 6 --warmup 1 --warmup-time 0s --retest 0";
             let outcome = cluster.job(&format!("mpirun {PROGRAM} -t {names} {options} -f all --force")).run();
             assert_eq!(outcome.code, Some(0), "{outcome:?}");

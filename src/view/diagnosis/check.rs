@@ -13,6 +13,9 @@ pub fn next_check(finding: &Finding) -> &'static str {
     if finding.share_of_time.is_some() {
         return "what else the host did in that time: other jobs, daemons, backups; temperature and CPU frequency";
     }
+    if super::is_of_broadcast(finding) {
+        return "one_to_one, put or get: there a host's times are its own";
+    }
     usual_check(finding.kind, finding.symptom, finding.direction)
 }
 

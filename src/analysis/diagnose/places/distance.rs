@@ -68,6 +68,8 @@ enum Shape {
     Torus(Vec<u8>),
     /// Steps between hosts, `[host * hosts + host]`; pods are groups.
     Dragonfly(Vec<u8>),
+    /// None: who follows the root by as many numbers is as far from it.
+    Around,
 }
 
 impl Distances {
@@ -79,6 +81,11 @@ impl Distances {
     /// Hosts on a torus, `[host * hosts + host]`: each has a place of its own.
     pub fn of_hops(hosts: usize, hops: Vec<u8>) -> Self {
         Self::of(vec![0; hosts], Shape::Torus(hops))
+    }
+
+    /// Of a broadcast, in which places are those behind the root: libraries number hosts from it.
+    pub fn around(hosts: usize) -> Self {
+        Self::of(vec![0; hosts], Shape::Around)
     }
 
     /// For tests: hosts of leaves that are known.
@@ -99,6 +106,7 @@ impl Distances {
         self.kinds = kinds;
         let steps = match &self.shape {
             Shape::Tree => 3,
+            Shape::Around => self.leaf.len(),
             Shape::Torus(steps) | Shape::Dragonfly(steps) => {
                 steps.iter().max().map_or(1, |most| usize::from(*most) + 1)
             }
@@ -147,14 +155,16 @@ impl Distances {
         let (leaf, pod, kind, kinds) = (self.leaf[i], self.pod[self.leaf[i]], self.kind[i], self.kinds);
         let steps = match &self.shape {
             Shape::Torus(steps) | Shape::Dragonfly(steps) => Some(&steps[i * self.leaf.len()..][..self.leaf.len()]),
-            Shape::Tree => None,
+            Shape::Tree | Shape::Around => None,
         };
+        let hosts = matches!(self.shape, Shape::Around).then_some(self.leaf.len());
         move |j| {
-            let step = match steps {
-                Some(steps) => steps[j].into(),
-                None if self.leaf[j] == leaf => 0,
-                None if self.pod[self.leaf[j]] == pod => 1,
-                None => 2,
+            let step = match (steps, hosts) {
+                (Some(steps), _) => steps[j].into(),
+                (_, Some(hosts)) => (j + hosts - i) % hosts,
+                _ if self.leaf[j] == leaf => 0,
+                _ if self.pod[self.leaf[j]] == pod => 1,
+                _ => 2,
             };
             let (low, high) = (kind.min(self.kind[j]), kind.max(self.kind[j]));
             (step * kinds + low) * kinds + high

@@ -56,17 +56,17 @@ pub fn way(common: f64, side: f64, of_common: &Spread, of_side: &Spread) -> (Dir
 /// What hosts add at a view. How improbable a host is follows from what is known best: how far hosts are apart; that,
 /// where it is no more than is expected of healthy hosts, pooled with how far cells are apart; or, where hosts are few
 /// but their pairs are not, from its pairs being the slowest of all.
-struct Parts<'a> {
+pub struct Parts<'a> {
     view: &'a View,
     budget: Budget,
     /// Those that are compared.
-    hosts: Vec<usize>,
+    pub hosts: Vec<usize>,
     /// Standard deviation of the mean over a host's pairs, both ways, with as many others as is usual.
     of_cells: f64,
 }
 
 impl<'a> Parts<'a> {
-    fn of(view: &'a View, budget: Budget) -> Self {
+    pub fn of(view: &'a View, budget: Budget) -> Self {
         let fit = &view.fit;
         // Of hosts most of whose pairs cross a place that was found, too little is left.
         let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| 2 * fit.partners[*host] > view.met[*host]).collect();
@@ -84,14 +84,20 @@ impl<'a> Parts<'a> {
         (self.view.fit.send[host] - self.view.fit.receive[host]) / 2.0
     }
 
-    fn spreads(&self, value: impl Fn(usize) -> f64) -> Vec<Spread> {
+    pub fn spreads(&self, value: impl Fn(usize) -> f64) -> Vec<Spread> {
         let alike = self.view.alike(self.budget.least);
         Spread::of_places(self.hosts.iter().map(|host| value(*host)), self.of_cells, alike, self.view.fit.freedom)
     }
 
     /// Logarithm of the probability that the pairs of a host are the slowest by chance, where hosts differ as the
     /// others do in each of these values, and at least as healthy ones may.
-    fn log_by_ranks(&self, host: usize, direction: Direction, values: &[&dyn Fn(usize) -> f64], tests: usize) -> f64 {
+    pub fn log_by_ranks(
+        &self,
+        host: usize,
+        direction: Direction,
+        values: &[&dyn Fn(usize) -> f64],
+        tests: usize,
+    ) -> f64 {
         let alike = self.view.alike(self.budget.least);
         // By so many deviations the slowest of healthy hosts may differ.
         let most = Normal::standard().inverse_cdf(1.0 - self.budget.error.exp() / self.hosts.len() as f64);
@@ -164,7 +170,7 @@ impl<'a> Parts<'a> {
     }
 
     /// A host that is slow by so much, if that is beyond chance of so many tests of every host.
-    fn suspect(&self, host: usize, direction: Direction, effect: f64, log: f64, tests: usize) -> Option<Suspect> {
+    pub fn suspect(&self, host: usize, direction: Direction, effect: f64, log: f64, tests: usize) -> Option<Suspect> {
         let log = log + self.price(tests);
         let place = Place::of(Kind::Node, vec![host], direction);
         let least = self.budget.least.host.max(self.view.tick);
@@ -194,28 +200,6 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
         (is_of_host && parts.is_no_chance(&found)).then_some(found)
     };
     parts.hosts.iter().filter_map(|host| suspect(*host)).collect()
-}
-
-/// The hosts that are late in a collective: all others from them, or they from whichever root.
-pub fn late(view: &View, budget: Budget) -> Vec<Suspect> {
-    let parts = Parts::of(view, budget);
-    let mut found = Vec::new();
-    for (values, direction) in [(&view.fit.send, Direction::Send), (&view.fit.receive, Direction::Receive)] {
-        let spreads = parts.spreads(|host| values[host]);
-        let Some(own) = spreads.first() else { continue };
-        let suspect = |host: usize| {
-            let effect = values[host] - own.centre;
-            if effect < budget.least.host {
-                return None;
-            }
-            let tests = 2 * (spreads.len() + 1);
-            let by_spreads = spreads.iter().map(|spread| spread.log(effect, 1.0));
-            let by_ranks = parts.log_by_ranks(host, direction, &[&|other| values[other]], tests);
-            parts.suspect(host, direction, effect, by_spreads.fold(by_ranks, f64::min), tests)
-        };
-        found.extend(parts.hosts.iter().filter_map(|host| suspect(*host)));
-    }
-    found
 }
 
 /// Share of a host's pairs that are slow by half of the effect at least.

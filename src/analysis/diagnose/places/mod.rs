@@ -48,6 +48,7 @@
 mod again;
 mod bursts;
 mod cables;
+mod collective;
 mod common;
 mod distance;
 mod fit;
@@ -204,6 +205,9 @@ pub fn shows_distances(folded: &Folded) -> bool {
 
 /// Who is near whom in a run, by its shortest messages. `known`: groups that somebody knows, `[host]`.
 pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distances {
+    if mode == Mode::Bcast {
+        return collective::distances(folded);
+    }
     if mode.is_collective() || known.is_none() && !shows_distances(folded) {
         return Distances::flat(folded.hosts());
     }
@@ -286,10 +290,8 @@ fn search(
     let wide = 2 * bands - 1;
     let of_hosts = Budget { error: error_of_hosts(asked), ..budget };
     if asked.mode.is_collective() {
-        // A cell of a collective is not its pair's own: what is slow at one host makes others late too, but none more.
-        let late = views[..wide].iter().flat_map(|view| hosts::late(view, of_hosts)).collect();
-        let most = best(late).into_iter().max_by(|a, b| a.effect.total_cmp(&b.effect));
-        take(views, (distances, budget), most.into_iter().collect(), suspects);
+        let found = collective::late(&views[..wide], asked.mode, of_hosts, suspects);
+        take(views, (distances, budget), found, suspects);
         return;
     }
     let [pods, leaves] = leaves::sets(distances);

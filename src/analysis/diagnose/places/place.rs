@@ -85,8 +85,10 @@ impl Place {
             }
             return;
         }
+        // Hosts of which it is not known which one is slow share no way.
+        let is_between = |other: &usize| !is_in[*other] || self.kind == Kind::Fabric;
         for &host in &self.hosts {
-            for other in (0..side).filter(|other| !is_in[*other]) {
+            for other in (0..side).filter(is_between) {
                 match self.kind {
                     // Out to some; in from everywhere to some of its own.
                     Kind::Routes => {

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    super::{Asked, Least, distance::Distances, judge_with},
+    super::{Asked, Least, collective::late, distance::Distances, judge_with},
     *,
 };
 use crate::{
@@ -157,7 +157,7 @@ fn healthy_hosts_are_hardly_ever_named_however_few_they_are() {
             let mut is_alarm = |_: &u32| {
                 let view = view(&mut rng, hosts, (Least::OF_TIMES.alike, noise), [0.0; 2]);
                 !whole(&view, &Distances::flat(view.fit.send.len()), BUDGET).is_empty()
-                    || !late(&view, BUDGET).is_empty()
+                    || !late(&[view], Mode::Bcast, BUDGET, &[]).is_empty()
             };
             let alarms = (0..300).filter(&mut is_alarm).count();
             // 1 % of each search, and what 300 draws add to that once in a thousand times.
