@@ -8,7 +8,7 @@ mod document;
 use std::io::{self, Write};
 
 pub use check::next_check;
-pub(super) use check::usual_check;
+pub(super) use check::{OF_BROADCAST, usual_check};
 pub(super) use document::{Cells, CurveDocument, FindingDocument, finding_documents};
 pub use document::{Document, SCHEMA, document};
 
@@ -321,7 +321,7 @@ fn who(finding: &Finding) -> String {
 
 /// Whether it is of hosts that make each other late.
 fn is_of_broadcast(finding: &Finding) -> bool {
-    finding.kind == Kind::Fabric && finding.modes == [Mode::Bcast]
+    finding.kind == Kind::Fabric && !finding.hosts.is_empty() && finding.modes == [Mode::Bcast]
 }
 
 fn group_verb(finding: &Finding) -> &'static str {

@@ -44,7 +44,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Everything, compared with another run; what is at no place that can be named; a way that some pairs share and that
-    /// cannot be named.
+    /// cannot be named; hosts of a broadcast of which one makes the others late.
     Fabric,
     /// Several hosts' common way to all others.
     Group,

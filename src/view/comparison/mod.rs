@@ -10,7 +10,7 @@ pub use document::{Document, SCHEMA};
 
 use super::{
     Table,
-    diagnosis::{confidence, id, members, paragraph, result_line, usual_check},
+    diagnosis::{OF_BROADCAST, confidence, id, members, paragraph, result_line, usual_check},
 };
 use crate::{
     analysis::{
@@ -306,6 +306,8 @@ fn headline(change: &Change) -> String {
             format!("the cable between {a} and {b}, which other pairs' routes take too, is {amount}")
         }
         (Kind::Cable, [a, b]) => format!("the cable from {a} to {b}, which other pairs' routes take too, is {amount}"),
+        // Hosts of a broadcast that make each other late.
+        (Kind::Fabric, hosts) => format!("one of {} is {amount}", list(hosts)),
         (Kind::Gate, hosts) => format!("the way between two groups of {} is {amount}", list(hosts)),
         (_, hosts) => {
             let with = change.share.map(|share| format!(" with {} of the others", percent(share))).unwrap_or_default();
@@ -343,6 +345,7 @@ fn next_check(change: &Change) -> &'static str {
         (Subject::Pairs(_), _) | (_, None) => {
             "what all hosts share: MPI library and its settings, drivers, firmware, other jobs"
         }
+        (Subject::Place(Kind::Fabric), _) => OF_BROADCAST,
         (subject, Some(symptom)) => usual_check(subject.kind(), symptom, change.direction),
     }
 }
@@ -408,6 +411,7 @@ mod tests {
                 0.8,
                 "the way between two groups of n[1-4] is 20 % faster",
             ),
+            (Subject::Place(Kind::Fabric), &["n1", "n2"], Direction::Receive, 1.5, "one of n[1-2] is 50 % slower"),
             (Subject::Pairs(Pairs::All), &[], Direction::Both, 1.1, "all pairs of hosts are 10 % slower"),
             (Subject::Silent, &["n1"], Direction::Both, f64::INFINITY, "n1 no longer exchanges anything with anybody"),
         ] {
@@ -430,6 +434,7 @@ mod tests {
         let of = |subject, ratio| next_check(&change(subject, &["n1"], Direction::Both, ratio));
         assert_eq!(of(Subject::Place(Kind::Node), 1.5), usual_check(Kind::Node, Symptom::Bandwidth, Direction::Both));
         assert!(of(Subject::Silent, f64::INFINITY).contains("is up"));
+        assert!(of(Subject::Place(Kind::Fabric), 1.5).starts_with("one_to_one"));
         assert!(of(Subject::Pairs(Pairs::All), 1.1).contains("MPI library"));
         assert!(of(Subject::Place(Kind::Node), 0.9).starts_with("nothing"));
     }

@@ -5,6 +5,9 @@
 
 use crate::analysis::diagnose::{Direction, Finding, Kind, RetestVerdict, Symptom};
 
+/// Where hosts make each other late.
+pub(in crate::view) const OF_BROADCAST: &str = "one_to_one, put or get: there a host's times are its own";
+
 /// What to look at next.
 pub fn next_check(finding: &Finding) -> &'static str {
     if finding.retest == Some(RetestVerdict::Contention) {
@@ -14,7 +17,7 @@ pub fn next_check(finding: &Finding) -> &'static str {
         return "what else the host did in that time: other jobs, daemons, backups; temperature and CPU frequency";
     }
     if super::is_of_broadcast(finding) {
-        return "one_to_one, put or get: there a host's times are its own";
+        return OF_BROADCAST;
     }
     usual_check(finding.kind, finding.symptom, finding.direction)
 }

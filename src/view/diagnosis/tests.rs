@@ -101,6 +101,7 @@ fn whoever_it_is_is_named() {
     let late = Finding { modes: vec![Mode::Bcast], ..unnamed };
     assert_eq!(who(&late), "one of node[001-002] (2 hosts), and a broadcast does not show which, carries messages");
     assert!(next_check(&late).starts_with("one_to_one"));
+    assert!(!next_check(&Finding { hosts: vec![], ..late }).starts_with("one_to_one"));
     let link = Finding { kind: Kind::Link, hosts: two, ..finding() };
     assert_eq!(who(&link), "the link between node001 and node002 carries messages");
     let one_way = Finding { direction: Direction::Send, ..link };

@@ -68,7 +68,7 @@ enum Shape {
     Torus(Vec<u8>),
     /// Steps between hosts, `[host * hosts + host]`; pods are groups.
     Dragonfly(Vec<u8>),
-    /// None: who follows the root by as many numbers is as far from it.
+    /// Places behind the root of a broadcast: who comes after it by as many numbers is as far from it.
     Around,
 }
 
@@ -83,7 +83,7 @@ impl Distances {
         Self::of(vec![0; hosts], Shape::Torus(hops))
     }
 
-    /// Of a broadcast, in which places are those behind the root: libraries number hosts from it.
+    /// Of a broadcast whose times depend on how many numbers a host comes after the root: libraries number hosts from it.
     pub fn around(hosts: usize) -> Self {
         Self::of(vec![0; hosts], Shape::Around)
     }
@@ -145,7 +145,7 @@ impl Distances {
         (0..self.leaf.len()).filter(|host| self.leaf[*host] == leaf).collect()
     }
 
-    /// The class of a pair, the same both ways.
+    /// The class of a pair, the same both ways but in a broadcast.
     pub fn class(&self, i: usize, j: usize) -> usize {
         self.class_from(i)(j)
     }

@@ -21,6 +21,7 @@
 //! ```
 //!
 //! Hosts that are slow toward all others and not with each other are put together ([`common`]): a leaf that is not known.
+//! In a collective, whose cells are not their pairs' own, hosts alone are looked for, with rules of their own ([`collective`]).
 //! Ranks and rails are numbers that are compared with each other in the same way ([`peers`]).
 //!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
