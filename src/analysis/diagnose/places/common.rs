@@ -81,10 +81,19 @@ impl<'a> Way<'a> {
         (fast, beyond.len() - fast)
     }
 
-    /// Whether they are as slow, and the same way.
+    /// Whether a host is slow with most others at the lengths that show the way, by half of the effect.
+    fn is_slow(&self, host: usize, effect: f64) -> bool {
+        let outside = (0..self.view.fit.send.len()).filter(|other| !self.members.contains(other));
+        median(&mut self.crossing(host, outside)) >= effect / 2.0
+    }
+
+    /// Whether they are as slow, the same way and at the same lengths: a pair that is fast where one of both is usual says
+    /// nothing.
     fn is_like(&self, other: &Self) -> bool {
         let (own, of_other) = (self.effect(), other.effect());
-        self.direction == other.direction && (own - of_other).abs() < own.max(of_other) / 2.0
+        self.direction == other.direction
+            && (own - of_other).abs() < own.max(of_other) / 2.0
+            && other.members.iter().all(|host| self.is_slow(*host, own.min(of_other)))
     }
 
     /// Whether hosts of both are fast with each other.
@@ -108,9 +117,8 @@ impl<'a> Way<'a> {
         let effect = self.effect();
         let is_inside = |way: &Self, host: &usize| {
             let (fast, slow) = way.met(*host, effect);
-            let outside = || (0..hosts).filter(|other| !way.members.contains(other));
             let is_new = !found.contains(host) && !way.members.contains(host);
-            is_new && fast > slow && median(&mut way.crossing(*host, outside())) >= effect / 2.0
+            is_new && fast > slow && way.is_slow(*host, effect)
         };
         while let Some(host) = (0..hosts).find(|host| self.members.len() > 1 && is_inside(self, host)) {
             self.members.push(host);
@@ -198,5 +206,22 @@ mod tests {
         // Nor is it their way where one is much slower than the other, whatever their pair takes.
         let apart = |from: usize, to: usize| if from < 2 { 0.0 } else { receive(from, to) };
         assert_eq!(named(true, apart), [(Kind::Node, vec![0]), (Kind::Node, vec![1])]);
+    }
+
+    #[test]
+    fn hosts_that_send_slowly_at_other_lengths_share_no_way_though_their_pair_is_fast_at_those_of_one() {
+        let mut rng = generator(9);
+        let distances = Distances::flat(HOSTS);
+        let views = [0, 1].map(|length| {
+            let is_slow = |host: usize| host == 0 || host == 1 && length == 1;
+            let values = square(HOSTS, |i, _| 0.01 * normal(&mut rng) + if is_slow(i) { 1.0 } else { 0.0 });
+            View { lengths: vec![length], ..View::of_square(values, &distances, 0.01) }
+        });
+        let found = [0, 1].map(|host| {
+            let place = Place::of(Kind::Node, vec![host], Direction::Send);
+            Suspect::new(place, 1.0, -100.0, &views[host])
+        });
+        let kinds: Vec<_> = ways(found.to_vec(), &views, true).iter().map(|suspect| suspect.place.kind).collect();
+        assert_eq!(kinds, [Kind::Node; 2]);
     }
 }
