@@ -121,8 +121,10 @@ fn candidates(verdict: &Verdict) -> Vec<Place> {
     for direction in [Direction::Send, Direction::Receive, Direction::Both] {
         all.extend((0..hosts).map(|host| Place::of(Kind::Node, vec![host], direction)));
         let of_set = |kind| move |set: &Set| Place::of(kind, set.members.clone(), direction);
-        all.extend(leaves.iter().chain(&pods).map(of_set(Kind::Group)));
-        all.extend(leaves.iter().filter(|set| set.members.len() > 1).map(of_set(Kind::Routes)));
+        // A leaf of one host is that host.
+        let are_several = |set: &&Set| set.members.len() > 1;
+        all.extend(leaves.iter().chain(&pods).filter(are_several).map(of_set(Kind::Group)));
+        all.extend(leaves.iter().filter(are_several).map(of_set(Kind::Routes)));
     }
     for sets in [&leaves, &pods] {
         let ways = (0..sets.len()).flat_map(|own| (0..sets.len()).map(move |other| (own, other)));
@@ -282,4 +284,29 @@ fn way(place: &Place, pair: &Pair) -> Direction {
 /// Whether nearly all of these cells are slow; nothing speaks against it where none are known.
 fn are_all(cells: Agreement) -> bool {
     cells.of == 0 || cells.slow as f64 > places::ALL * cells.of as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analysis::{diagnose::places::Distances, drawn::square},
+        plan::Mode,
+    };
+
+    #[test]
+    fn a_leaf_of_one_host_is_that_host() {
+        let folded = Folded::of_logarithms(&[8], vec![square(5, |_, _| 0.0)]);
+        let distances = Distances::of_leaves(vec![0, 0, 1, 1, 2]);
+        let verdict = places::judge_with(
+            &folded,
+            distances,
+            Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES },
+            &[],
+        );
+        let all = candidates(&verdict);
+        let of = |kind: Kind| all.iter().filter(move |place| place.kind == kind);
+        assert!(of(Kind::Group).chain(of(Kind::Routes)).all(|place| place.hosts.len() == 2));
+        assert_eq!((of(Kind::Group).count(), of(Kind::Node).count()), (6, 15));
+    }
 }

@@ -20,6 +20,9 @@ use crate::{
 /// as two standard deviations are half a step.
 const UNDERSTOOD: f64 = 0.25;
 
+/// Most steps between two leaves: to the gate of their groups, across, and from it. What seems farther away is late.
+const MOST_STEPS: u8 = 3;
+
 /// Leaves and the steps between them, and the times that go with them.
 struct Steps {
     /// `[host]`.
@@ -231,7 +234,8 @@ impl<'a> Groups<'a> {
         // Steps may say the same of several groupings: of five groups of two leaves, which form Petersen's graph. Which leaves
         // are a group is not known then.
         if search.are_several {
-            return Some(((0..leaves).collect(), steps.between.clone()));
+            let between = steps.between.iter().map(|steps| MOST_STEPS.min(*steps)).collect();
+            return Some(((0..leaves).collect(), between));
         }
         let between = |(a, b): (usize, usize)| {
             let is_between = |gate: &&Gate| gate.groups == (group[a], group[b]) || gate.groups == (group[b], group[a]);

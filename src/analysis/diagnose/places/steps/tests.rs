@@ -112,6 +112,22 @@ fn where_steps_say_the_same_of_several_groupings_every_leaf_is_by_itself() {
 }
 
 #[test]
+fn a_host_that_is_a_leaf_by_itself_is_no_farther_away_than_steps_lead() {
+    // As above; one host of a router of three takes as long as eight steps.
+    let dragonfly = Dragonfly::of(5, 2);
+    let mut square = dragonfly.square(|_, _| 0.0);
+    for other in 1..square.side() {
+        [(0, other), (other, 0)].iter().for_each(|(i, j)| square.set(*i, *j, square.at(*i, *j) + 0.8));
+    }
+    let mut leaf = dragonfly.router.clone();
+    leaf[0] = 10;
+    let steps = Steps::of(&Pairs::of(&square), leaf).unwrap();
+    assert!(steps.between.iter().any(|steps| *steps > MOST_STEPS));
+    let (_, between) = Groups::of(&steps).unwrap();
+    assert_eq!(between.iter().max(), Some(&MOST_STEPS));
+}
+
+#[test]
 fn very_many_leaves_near_each_other_are_one_clique() {
     let leaves = 40;
     let between = (0..leaves * leaves).map(|cell| u8::from(cell / leaves != cell % leaves)).collect();
