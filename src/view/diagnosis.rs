@@ -15,7 +15,6 @@ pub use document::{Document, SCHEMA, document};
 use super::Table;
 use crate::{
     analysis::diagnose::{Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom},
-    plan::Mode,
     units::{Seconds, counted, hostlist},
 };
 
@@ -309,7 +308,7 @@ fn who(finding: &Finding) -> String {
             if is_plain { " carries messages" } else { "" }
         ),
         (Kind::Fabric, [], _) => "no place that can be named".to_owned(),
-        (Kind::Fabric, hosts, _) if is_of_broadcast(finding) => {
+        (Kind::Fabric, hosts, _) if finding.is_of_broadcast() => {
             format!("one of {}, and a broadcast does not show which, carries messages", members(hosts))
         }
         (Kind::Fabric, hosts, _) => {
@@ -317,11 +316,6 @@ fn who(finding: &Finding) -> String {
         }
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
-}
-
-/// Whether it is of hosts that make each other late.
-fn is_of_broadcast(finding: &Finding) -> bool {
-    finding.kind == Kind::Fabric && !finding.hosts.is_empty() && finding.modes == [Mode::Bcast]
 }
 
 fn group_verb(finding: &Finding) -> &'static str {
@@ -478,7 +472,7 @@ fn ruled_out(finding: &Finding) -> Vec<&'static str> {
             "Not this pair alone: others are slow that it brings nearer to each other, and so cross it on a shortest route.",
         ],
         Kind::Fabric if finding.hosts.is_empty() => vec![],
-        Kind::Fabric if is_of_broadcast(finding) => {
+        Kind::Fabric if finding.is_of_broadcast() => {
             vec!["Hosts pass on what they received: what one of them does late is late at all that come after it."]
         }
         Kind::Fabric => vec!["Not these pairs, each for itself: all of them take as much more."],

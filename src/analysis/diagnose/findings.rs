@@ -152,6 +152,11 @@ impl Finding {
     pub fn ends(&self) -> Option<[&AtLength; 2]> {
         Some([self.curve.first()?, self.curve.last()?])
     }
+
+    /// Whether it is of hosts of a broadcast of which one makes the others late.
+    pub fn is_of_broadcast(&self) -> bool {
+        self.kind == Kind::Fabric && !self.hosts.is_empty() && self.modes == [Mode::Bcast]
+    }
 }
 
 /// Ranks that waited in vain.

@@ -16,7 +16,7 @@ pub fn next_check(finding: &Finding) -> &'static str {
     if finding.share_of_time.is_some() {
         return "what else the host did in that time: other jobs, daemons, backups; temperature and CPU frequency";
     }
-    if super::is_of_broadcast(finding) {
+    if finding.is_of_broadcast() {
         return OF_BROADCAST;
     }
     usual_check(finding.kind, finding.symptom, finding.direction)

