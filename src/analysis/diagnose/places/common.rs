@@ -87,21 +87,23 @@ impl<'a> Way<'a> {
         median(&mut self.crossing(host, outside)) >= effect / 2.0
     }
 
-    /// Whether they are as slow, the same way and at the same lengths: a pair that is fast where one of both is usual says
-    /// nothing.
+    /// Whether they are as slow, and the same way.
     fn is_like(&self, other: &Self) -> bool {
         let (own, of_other) = (self.effect(), other.effect());
-        self.direction == other.direction
-            && (own - of_other).abs() < own.max(of_other) / 2.0
-            && other.members.iter().all(|host| self.is_slow(*host, own.min(of_other)))
+        self.direction == other.direction && (own - of_other).abs() < own.max(of_other) / 2.0
     }
 
-    /// Whether hosts of both are fast with each other.
+    /// Whether hosts of both are fast with each other at the lengths that show one of them.
     fn is_one(&self, other: &Self) -> bool {
+        self.is_like(other) && (self.shows(other) || other.shows(self))
+    }
+
+    /// The same at its own lengths: a pair that is fast where one of both is usual says nothing.
+    fn shows(&self, other: &Self) -> bool {
         let effect = self.effect().min(other.effect());
         let sum = other.members.iter().map(|host| self.met(*host, effect));
         let (fast, slow) = sum.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-        self.is_like(other) && fast > slow
+        fast > slow && other.members.iter().all(|host| self.is_slow(*host, effect))
     }
 
     /// Whether they may be one as far as is known: none of their pairs is slow.
