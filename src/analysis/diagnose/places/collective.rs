@@ -41,9 +41,8 @@ pub fn distances(folded: &Folded) -> Distances {
     if scatter(&around) < scatter(&flat) { around } else { flat }
 }
 
-/// The hosts that are late, by what one of the views shows, of all of them what is most improbable. In a broadcast that is one,
-/// which is late alone at some view; or those that are so together.
-/// `before`: those that are known.
+/// The hosts that are late, besides those that are known `before`: those of the view that shows what is most improbable. In a
+/// broadcast that is the one which is late alone at some view; or those that are so together.
 pub fn late(views: &[View], mode: Mode, budget: Budget, before: &[Suspect]) -> Vec<Suspect> {
     // Who receives from a host that is late is late too, with or without its own cells.
     if mode == Mode::Bcast && !before.is_empty() {
@@ -140,6 +139,7 @@ mod tests {
     };
     use crate::analysis::drawn::{generator, normal, square};
 
+    /// Hosts of every drawn run, so that a binomial tree has four levels.
     const HOSTS: usize = 16;
 
     /// A broadcast along a binomial tree whose places are those after the root, `[root, host]`: a host sends to one after
@@ -236,17 +236,8 @@ mod tests {
         let mut rng = generator(8);
         let mut hosts = |other: f64| {
             let mut times = |level: f64, more: [f64; 2]| {
-                square(HOSTS, |i, _| {
-                    level
-                        + if i == 3 {
-                            more[0]
-                        } else if i == 9 {
-                            more[1]
-                        } else {
-                            0.0
-                        }
-                        + 0.01 * normal(&mut rng)
-                })
+                let late = |host: usize| [3, 9].iter().position(|own| *own == host).map_or(0.0, |own| more[own]);
+                square(HOSTS, |i, _| level + late(i) + 0.01 * normal(&mut rng))
             };
             let mut found = found(vec![times(0.0, [0.0; 2]), times(4.0, [1.0, other])], Mode::AllToAll);
             found.sort_by_key(|(_, hosts, _)| hosts[0]);
