@@ -205,7 +205,7 @@ impl Times<'_> {
         };
         let score = slow.len() as f64 * (number * (number - 1.0)).ln() - price;
         (is_so && score > -self.error).then(|| {
-            let suspect = Suspect { place, effect, log: -score, range, effects, cells: of_place, excesses: Vec::new() };
+            let suspect = Suspect { effects, cells: of_place, ..Suspect::at(place, effect, -score, range) };
             (score, suspect)
         })
     }

@@ -11,13 +11,14 @@ use crate::{
     analysis::diagnose::{
         Kind,
         folded::Folded,
-        places::{self, Asked, Place, Suspect, Verdict},
+        places::{self, Asked, Suspect, Verdict},
     },
     record::{BoxError, Run},
 };
 
 /// Judges a run once more where places of it are as fast as their peers once they are measured again alone: others were on
-/// the way. What crosses such hosts and cables at these lengths is left out, such ways are not looked for. Returns them too.
+/// the way. What crosses such hosts and cables at these lengths is left out, such ways are not looked for at these lengths.
+/// Returns them too.
 pub(super) fn without_refuted(
     run: &dyn Run,
     is_left_out: &[bool],
@@ -44,7 +45,7 @@ pub(super) fn without_refuted(
             cells.for_each(|cell| folded.leave_out(length, (cell / all, cell % all)));
         }
     }
-    let known: Vec<Place> = ways.into_iter().map(|suspect| suspect.place.clone()).collect();
+    let known: Vec<Suspect> = ways.into_iter().cloned().collect();
     let mut again = places::judge_with(folded, verdict.distances, asked, &known);
     again.kinds = verdict.kinds;
     Ok((again, found))
@@ -62,7 +63,8 @@ pub(super) fn under_load(
     let crosses = |link: &Finding, way: &Finding| {
         link.kind == Kind::Link && link.hosts.iter().filter(|host| way.hosts.contains(host)).count() == 1
     };
-    met.retain(|found| !loaded.iter().any(|way| crosses(found, way)));
+    let is_said = |found: &Finding, way: &Finding| found.kind == way.kind && found.hosts == way.hosts;
+    met.retain(|found| !loaded.iter().any(|way| crosses(found, way) || is_said(found, way)));
     // Pairs that were measured again are not those that were slow under load: what they take alone counts.
     let of_load = loaded.into_iter().filter(|way| way.retest != Some(RetestVerdict::Confirmed));
     met.extend(of_load.map(|way| Finding { retest: way.retest.map(|_| RetestVerdict::Contention), ..way }));

@@ -259,7 +259,7 @@ pub fn find(lengths: &[AtLength<'_>], verdict: &Verdict, asked: Asked) -> Vec<Bu
         let place = Place::of(Kind::Node, vec![host], Direction::Both);
         let effect = median(&mut slow.iter().map(|length| effects[*length]).collect::<Vec<_>>());
         (effect >= asked.least.host && cells.slow < cells.of).then_some(Burst {
-            suspect: Suspect { place, effect, log, range, effects, cells, excesses: Vec::new() },
+            suspect: Suspect { effects, cells, ..Suspect::at(place, effect, log, range) },
             met,
         })
     };

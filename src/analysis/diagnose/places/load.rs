@@ -130,7 +130,7 @@ pub fn find(folded: &Folded, verdict: &Verdict, rounds: &[Rounds<'_>], asked: As
             Agreement { slow: meant.iter().map(|own| own.slow).sum(), of: meant.iter().map(|own| own.of).sum() };
         let place = Place::of(Kind::Group, members[leaf].clone(), Direction::Both);
         let effect = median(&mut effects[range.0..=range.1].to_vec());
-        Some(Suspect { place, effect, log, range, effects, cells, excesses: Vec::new() })
+        Some(Suspect { effects, cells, ..Suspect::at(place, effect, log, range) })
     };
     (0..members.len()).into_par_iter().filter_map(suspect).collect()
 }

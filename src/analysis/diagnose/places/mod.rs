@@ -235,8 +235,8 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
 
 /// Finds the places that are slow where distances are known. `folded` may be the difference of two runs, `ln(new /
 /// base)` with the levels of one of them: distances are then those of a run, as a fault must not hide in a class of its
-/// own. `known`: ways that are not slow, whatever they seem.
-pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[Place]) -> Verdict {
+/// own. `known`: ways that are not slow at the lengths of their range, whatever they seem.
+pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[Suspect]) -> Verdict {
     let bands = bands(&folded.level);
     let Some(shortest) = bands.first().map(|band| folded.level[band[0]]) else {
         return Verdict::of(folded, Vec::new(), distances, asked.least);
@@ -282,7 +282,7 @@ fn other_kinds(distances: &Distances) -> f64 {
 /// is of all lengths; and those of single lengths, in which hosts alone are looked for.
 fn search(
     (views, bands): (&mut [View], usize),
-    (distances, known): (&Distances, &[Place]),
+    (distances, known): (&Distances, &[Suspect]),
     asked: Asked,
     budget: Budget,
     suspects: &mut Vec<Suspect>,
@@ -307,10 +307,13 @@ fn search(
     for search in searches {
         // What was found may have hidden another one of its kind.
         for _ in 0..PASSES {
-            let mut found = best(views[..wide].par_iter().flat_map_iter(search).collect());
-            found.retain(|Suspect { place, .. }| {
-                !known.iter().any(|known| known.kind == place.kind && is_one(known, place))
+            let mut found: Vec<Suspect> = views[..wide].par_iter().flat_map_iter(search).collect();
+            found.retain_mut(|own| {
+                let is_this = |known: &&Suspect| known.place.kind == own.place.kind && is_one(&known.place, &own.place);
+                own.refuted = known.iter().find(is_this).map(|known| known.range);
+                own.refuted.is_none_or(|(first, last)| own.range.1 < first || own.range.0 > last)
             });
+            let found = best(found);
             if found.is_empty() {
                 break;
             }

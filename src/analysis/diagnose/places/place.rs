@@ -131,6 +131,8 @@ pub struct Suspect {
     pub cells: Agreement,
     /// By how much each of them is slow, over the range.
     pub excesses: Vec<f64>,
+    /// First and last length at which it is known to be as fast as its peers alone: these are none of its range.
+    pub refuted: Option<(usize, usize)>,
 }
 
 /// The lengths at which something is slow, by number: by half at least of what it is where that is most. `effects`:
@@ -157,7 +159,8 @@ impl Suspect {
         Self::at(place, effect, log, (view.lengths[0], view.lengths[view.lengths.len() - 1]))
     }
 
-    pub(super) fn at(place: Place, effect: f64, log: f64, range: (usize, usize)) -> Self {
-        Self { place, effect, log, range, effects: Vec::new(), cells: Agreement::default(), excesses: Vec::new() }
+    pub fn at(place: Place, effect: f64, log: f64, range: (usize, usize)) -> Self {
+        let (effects, excesses, cells) = (Vec::new(), Vec::new(), Agreement::default());
+        Self { place, effect, log, range, effects, cells, excesses, refuted: None }
     }
 }

@@ -64,6 +64,9 @@ impl Verdict {
                 centre(&mut cells.iter().map(|cell| excess(length, *cell)).collect(), lengths[length].1.noise)
             };
             suspect.effects = (0..lengths.len()).map(at).collect();
+            if let Some((first, last)) = suspect.refuted {
+                suspect.effects[first..=last].fill(f64::NAN);
+            }
             let most = suspect.effects.iter().copied().fold(0.0, f64::max);
             // The largest effect of a single pair may be a moment's: it counts as no more than what the lengths share in which
             // the link was found.
@@ -195,7 +198,7 @@ impl Verdict {
 mod tests {
     use super::{super::Place, *};
     use crate::analysis::{
-        diagnose::{Agreement, Direction},
+        diagnose::Direction,
         drawn::{generator, normal, square},
     };
 
@@ -216,15 +219,8 @@ mod tests {
             false => f64::NAN,
         });
         let folded = Folded::of_logarithms(&[8], vec![values]);
-        let suspect = |kind: Kind, hosts: &[usize]| Suspect {
-            place: Place::of(kind, hosts.to_vec(), Direction::Receive),
-            effect: 0.0,
-            log: -20.0,
-            range: (0, 0),
-            effects: Vec::new(),
-            cells: Agreement::default(),
-            excesses: Vec::new(),
-        };
+        let place = |kind: Kind, hosts: &[usize]| Place::of(kind, hosts.to_vec(), Direction::Receive);
+        let suspect = |kind, hosts| Suspect::at(place(kind, hosts), 0.0, -20.0, (0, 0));
         let suspects = vec![suspect(Kind::Node, &[1]), suspect(Kind::Node, &[2]), suspect(Kind::Group, &way)];
         let verdict = Verdict::of(&folded, suspects, Distances::flat(36), Least::OF_TIMES);
         let joined = verdict.joined((&folded, &[]), Least::OF_TIMES);
