@@ -121,8 +121,18 @@ pub(super) fn judge_run(
             finding.kind == Kind::Link && finding.retest.is_some_and(|retest| retest != RetestVerdict::Confirmed)
         };
         let passed = found.iter().filter(has_passed).count();
+        // Where pairs are measured one after another, or all hosts are on one switch, no others are on the way.
+        let distances = &verdict.distances;
+        let is_one_switch = distances.leaves() == 1 && !distances.is_torus() && places::shows_distances(&folded);
+        let is_alone = schedule == Schedule::Isolated || is_one_switch;
+        let is_once = |finding: &Finding| {
+            let is_part = finding.kind == Kind::Link || finding.kind == Kind::Node && finding.share.is_some();
+            is_alone && is_part && finding.retest == Some(RetestVerdict::Transient)
+        };
+        let mut once = Vec::new();
         for (number, finding) in found.into_iter().enumerate() {
             match fate(&finding, schedule) {
+                _ if is_once(&finding) => once.push(finding),
                 Fate::Finding => {
                     explained.extend(verdict.suspects.get(number).map(|suspect| &suspect.place));
                     diagnosis.findings.push(finding);
@@ -131,6 +141,9 @@ pub(super) fn judge_run(
                 Fate::Gone => {}
             }
         }
+        let once = slow_once(&folded.names, &distances.leaf, once);
+        met.retain(|link| link.kind != Kind::Link || !once.iter().any(|host| link.hosts.contains(&host.hosts[0])));
+        diagnosis.findings.extend(once);
         if schedule == Schedule::Disjoint {
             let is_explained = Place::crossing_any(explained.into_iter(), hosts);
             of_retests = alone::find(run, &is_left_out, (&folded, &verdict), &is_explained, asked)?;
@@ -343,6 +356,27 @@ fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
         let share = Some(links.len() as f64 / (sizes[place] * (hosts - sizes[place])) as f64);
         findings.extend(joined(&links).map(|one| Finding { kind, hosts: own, direction, share, ..one }));
     }
+}
+
+/// Hosts that were slow with some others, and not any more when these pairs were measured again: they are slow for a part of
+/// the time, which is the share of their cells, at the lengths of their range, that were. `found`: such hosts, and links;
+/// `names` and `leaf`: `[host]`.
+fn slow_once(names: &[String], leaf: &[usize], mut found: Vec<Finding>) -> Vec<Finding> {
+    let meant = |finding: &Finding| finding.curve.iter().filter(|at| at.is_meant).count() as f64;
+    let of_link = |finding: &Finding| (finding.hosts.clone(), meant(finding));
+    let links: Vec<(Vec<String>, f64)> = found.iter().map(of_link).collect();
+    join_links(names, leaf, &mut found);
+    found.retain(|finding| finding.kind == Kind::Node);
+    let of_time = |finding: Finding| {
+        let of_host = links.iter().filter(|(ends, _)| ends.len() > 1 && ends.contains(&finding.hosts[0]));
+        let slow: f64 = of_host.map(|(_, lengths)| lengths).sum();
+        let share = match slow > 0.0 {
+            true => Some((slow / meant(&finding) / (names.len() as f64 - 1.0)).min(1.0)),
+            false => finding.share,
+        };
+        Finding { share: None, share_of_time: share, ..finding }
+    };
+    found.into_iter().map(of_time).collect()
 }
 
 /// Puts links and hosts that are slow with some others together where too few pairs were measured to say who is near whom:

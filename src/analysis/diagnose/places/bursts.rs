@@ -258,10 +258,8 @@ pub fn find(lengths: &[AtLength<'_>], verdict: &Verdict, asked: Asked) -> Vec<Bu
             Agreement { slow: count(&|length| met[length].len()), of: count(&|length| sequences[length].others.len()) };
         let place = Place::of(Kind::Node, vec![host], Direction::Both);
         let effect = median(&mut slow.iter().map(|length| effects[*length]).collect::<Vec<_>>());
-        (effect >= asked.least.host && cells.slow < cells.of).then_some(Burst {
-            suspect: Suspect { effects, cells, ..Suspect::at(place, effect, log, range) },
-            met,
-        })
+        (effect >= asked.least.host && cells.slow < cells.of)
+            .then_some(Burst { suspect: Suspect { effects, cells, ..Suspect::at(place, effect, log, range) }, met })
     };
     (0..hosts).into_par_iter().filter_map(burst).collect()
 }

@@ -247,9 +247,9 @@ impl Distances {
     }
 
     /// Divides hosts by what even their fastest pairs take, or by what they add to all of them, at short and at long lengths,
-    /// where many hosts are alike in it. `values`: of short lengths, then of long ones. Returns the slower ones and how many
-    /// times as long these take, if there are kinds.
-    pub fn find_kinds(&mut self, values: &[Square]) -> Option<(Vec<usize>, f64)> {
+    /// where many hosts are alike in it. `values`: of short lengths, then of long ones, of which these show it. Returns the
+    /// slower ones and how many times as long these take, if there are kinds.
+    pub fn find_kinds(&mut self, values: [Option<Square>; 2]) -> Option<(Vec<usize>, f64)> {
         let of_values = |(number, values): (usize, &Square)| {
             let fit = Fit::of(values, self);
             let alike = [Least::OF_TIMES.alike, Least::OF_TIMES.alike_long][number.min(1)];
@@ -270,7 +270,8 @@ impl Distances {
                 .or_else(by_hosts)
                 .or_else(|| if number > 0 { self.two_kinds(fastest(&whole), &whole, (fit.noise, alike)) } else { None })
         };
-        let found: Vec<(Vec<bool>, f64)> = values.iter().enumerate().filter_map(of_values).collect();
+        let values = values.iter().enumerate().filter_map(|(number, values)| Some((number, values.as_ref()?)));
+        let found: Vec<(Vec<bool>, f64)> = values.filter_map(of_values).collect();
         for (is_slow, _) in &found {
             let before = self.kind.iter().max().map_or(1, |last| last + 1);
             let both: Vec<usize> =
@@ -450,7 +451,7 @@ mod tests {
             let mut rng = generator(12);
             let times = square(24, |i, j| (time(i, j) * (1.0 + 0.005 * normal(&mut rng))).ln());
             let mut distances = Distances::of(leaf.clone(), Shape::Tree);
-            distances.find_kinds(&[times]).map(|(hosts, _)| hosts)
+            distances.find_kinds([Some(times), None]).map(|(hosts, _)| hosts)
         };
         let way = |i: usize, j: usize| if leaf[i] == leaf[j] { 1.3 } else { 1.6 };
         let core = |host: usize| if host < 11 { 0.5 } else { 0.0 };
@@ -475,7 +476,7 @@ mod tests {
         let are_kinds = |seed: &u64| {
             let mut rng = generator(*seed);
             let times = square(96, |i, j| way(i, j) + 0.03 * normal(&mut rng));
-            Distances::of(leaf.clone(), Shape::Tree).find_kinds(&[times]).is_some()
+            Distances::of(leaf.clone(), Shape::Tree).find_kinds([Some(times), None]).is_some()
         };
         assert_eq!((0..20).filter(are_kinds).count(), 0);
     }

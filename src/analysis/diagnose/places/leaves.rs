@@ -101,7 +101,9 @@ fn measure(
             outside += there.len();
         }
     }
-    let inner = centre(&mut inside, fit.noise);
+    // That all hosts of a leaf are slow takes more faults than that its way is: that decides where none have met.
+    let have_none_met = inside.is_empty() && set.members.len() > 1;
+    let inner = if have_none_met { 0.0 } else { centre(&mut inside, fit.noise) };
     // Toward one other alone it may be the way of that one.
     if out.len() < others.len().min(2) || inner.is_nan() {
         return None;
@@ -114,7 +116,7 @@ fn measure(
     if inner > common / 2.0 && common > 0.0 && inner > least {
         return None;
     }
-    Some(Way { common: common - own, side: (out - into) / 2.0, levels: [out, into], inside: count, outside })
+    Some(Way { common: common - own, side: (out - into) / 2.0, levels: [out, into], inside: count.max(1), outside })
 }
 
 /// Sets whose whole way out is slow.

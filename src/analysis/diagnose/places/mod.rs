@@ -89,7 +89,6 @@ use view::{View, bands, independent_views, medians, together};
 
 use super::{Direction, Kind, folded::Folded};
 use crate::{
-    analysis::square::Square,
     plan::Mode,
     record::{BoxError, Run},
 };
@@ -124,9 +123,11 @@ impl Least {
         (self.alike * latency).max(self.alike_long)
     }
 
-    fn of(self, kind: Kind) -> f64 {
+    /// Of a place. Healthy ways differ in latency, and in long messages no more than hosts.
+    fn of(self, kind: Kind, is_long: bool) -> f64 {
         match kind {
             Kind::Node | Kind::Rank | Kind::Fabric => self.host,
+            Kind::Group if is_long => self.host,
             Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable | Kind::Rail => self.way,
             Kind::Link => self.link,
         }
@@ -224,9 +225,11 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
     let mut kinds = None;
     if !asked.mode.is_collective() {
         let bands = bands(&folded.level);
-        let ends = [bands.first(), bands.last()].into_iter().flatten();
-        let ends: Vec<Square> = ends.map(|band| medians(folded, std::slice::from_ref(band)).filled()).collect();
-        kinds = distances.find_kinds(&ends);
+        // Where it is not known who is near whom, those hosts are quick in short messages that have met a near one.
+        let are_known = distances.leaves() > 1 || shows_distances(folded);
+        let shows = |band: &&Vec<usize>| are_known || folded.level[band[0]] >= LONG * folded.level[bands[0][0]];
+        let ends = [bands.first(), bands.last()].map(|band| band.filter(shows));
+        kinds = distances.find_kinds(ends.map(|band| Some(medians(folded, std::slice::from_ref(band?)).filled())));
     }
     let mut verdict = judge_with(folded, distances, asked, &[]);
     verdict.kinds = kinds;
@@ -320,9 +323,14 @@ fn search(
             take(views, (distances, budget), found, suspects);
         }
     }
-    let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
-    let whole = common::ways(best(whole), views, distances.leaves() > 1);
-    take(views, (distances, budget), whole, suspects);
+    for _ in 0..PASSES {
+        let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
+        let whole = common::ways(best(whole), views, distances.leaves() > 1);
+        if whole.is_empty() {
+            break;
+        }
+        take(views, (distances, budget), whole, suspects);
+    }
     loop {
         let of_view = |view: &View| cables::slow(view, distances, budget);
         let cables = best(views[..wide].par_iter().flat_map_iter(of_view).collect());

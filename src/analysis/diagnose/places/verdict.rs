@@ -9,7 +9,7 @@ use super::{
     distance::Distances,
     fit::{Fit, centre, median_error},
     place::{Suspect, slow_range},
-    view::{leave_out, medians},
+    view::{LONG, leave_out, medians},
 };
 use crate::{
     analysis::{
@@ -91,7 +91,9 @@ impl Verdict {
             suspect.cells = suspect.agreement(suspect.effect / 2.0);
         }
         // What explains nothing any more besides all others is dropped.
-        suspects.retain(|suspect| suspect.effect >= least.of(suspect.place.kind));
+        let shortest = folded.level.iter().copied().fold(f64::INFINITY, f64::min);
+        let is_long = |length: usize| folded.level[length] >= LONG * shortest;
+        suspects.retain(|own| own.effect >= least.of(own.place.kind, is_long(own.range.0)));
         suspects.sort_by(|a, b| a.log.total_cmp(&b.log).then(b.effect.total_cmp(&a.effect)));
         let noise = median(&mut lengths.iter().map(|(_, fit)| fit.noise).collect::<Vec<_>>());
         let fits = lengths.into_iter().map(|(_, fit)| fit).collect();

@@ -445,3 +445,56 @@ fn short_messages_that_are_slower_alone_than_among_others_were_measured_again_at
     assert_eq!(found(&busy), Vec::<String>::new());
     assert!(matches!(&busy.remarks[..], [Remark::Again(links)] if links.len() == 3), "{:?}", busy.remarks);
 }
+
+#[test]
+fn a_late_leaf_of_a_busy_tree_is_named_though_its_way_is_as_fast_as_others_at_long_lengths_alone() {
+    let is_way = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
+    let late = |_: u64, from: usize, to: usize| if is_way(from, to) { 0.2e-6 } else { 0.0 };
+    let mut run = measured((32, Schedule::Disjoint), late, |from, to| if is_way(from, to) { 1.5 } else { 1.0 });
+    for (index, length) in LENGTHS.into_iter().enumerate() {
+        let times = run.matrix(Statistic::Median, index).unwrap();
+        let again = |(source, destination): (usize, usize)| {
+            let first = times[(source, destination)];
+            let of_others = if is_way(source, destination) { 0.5 * length as f64 / 12.5e9 } else { 0.0 };
+            Retest { source, destination, first, second: first, alone: first - of_others }
+        };
+        let pairs = [(9, 2), (10, 20), (12, 30), (4, 13), (27, 14), (3, 20), (5, 28), (18, 1)];
+        run.write_retests(index, &pairs.map(again)).unwrap();
+    }
+    let diagnosis = judged(&run);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&diagnosis), [format!("group {} both latency", members.join(","))]);
+    let late = &diagnosis.findings[0];
+    assert_eq!((late.lengths, late.retest), ((Bytes(0), Bytes(4096)), Some(RetestVerdict::Confirmed)));
+    assert!(matches!(&diagnosis.remarks[..], [Remark::Load(way)] if way.hosts == members), "{:?}", diagnosis.remarks);
+}
+
+#[test]
+fn a_host_that_was_slow_with_some_others_and_is_not_any_more_is_slow_for_a_part_of_the_time() {
+    let is_slow = |from: usize, to: usize| [(2, 5), (5, 9), (5, 10)].contains(&(from.min(to), from.max(to)));
+    let late = |length: u64, from: usize, to: usize| if length <= 4096 && is_slow(from, to) { 2e-6 } else { 0.0 };
+    // All on one switch, and with three others late.
+    let far = |from: usize, to: usize| if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
+    for schedule in [Schedule::Isolated, Schedule::Disjoint] {
+        let judge = |is_slow_again: bool| {
+            let mut run =
+                measured((12, schedule), |length, from, to| late(length, from, to) - far(from, to), |_, _| 1.0);
+            for (index, length) in LENGTHS.into_iter().enumerate() {
+                let times = run.matrix(Statistic::Median, index).unwrap();
+                let again = |(source, destination): (usize, usize)| {
+                    let first = times[(source, destination)];
+                    let passed = if is_slow_again { 0.0 } else { late(length, source, destination) };
+                    Retest { source, destination, first, second: first - passed, alone: first - passed }
+                };
+                let slow = (0..144).map(|pair| (pair / 12, pair % 12)).filter(|(from, to)| is_slow(*from, *to));
+                run.write_retests(index, &slow.map(again).collect::<Vec<_>>()).unwrap();
+            }
+            judged(&run)
+        };
+        let diagnosis = judge(false);
+        assert_eq!(found(&diagnosis), ["node n05 both latency"], "{schedule}");
+        let is_of_time = |host: &Finding| host.share.is_none() && host.share_of_time.is_some();
+        assert!(diagnosis.findings.iter().all(is_of_time), "{schedule}");
+        assert!(!judge(true).findings.iter().any(is_of_time), "{schedule}");
+    }
+}
