@@ -299,10 +299,8 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     // messages do not make a way busy.
     let is_rank = finding.kind == Kind::Rank && finding.symptom == Symptom::Bandwidth;
     let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
-    // Whatever crosses a slow way is slow; among others only what meets them. A whole way is found by its fastest pairs, and
-    // among others these take as long as usual pairs that meet others: what they take alone says more.
-    let is_confirmed = finding.kind == Kind::Group && finding.retest == Some(RetestVerdict::Confirmed);
-    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes) && !is_confirmed;
+    // Whatever crosses a slow way is slow, and among others no less than alone.
+    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes);
     let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
     match (finding.retest, may_be_load) {
         (Some(RetestVerdict::Contention), _) => Fate::Met,

@@ -2,7 +2,7 @@
 //!
 //! In: a [`View`] and [`Distances`]. Out: [`Suspect`]s. What a host adds, it adds inside its leaf too: the way out of a
 //! leaf is what the fastest of its pairs take longer outside than inside. It is found from the least effect of a host
-//! on, though it is worth a word from its own on: what explains its pairs is no host's. Ways between two sets may be
+//! on, though in short messages it is worth a word from its own on: what explains its pairs is no host's. Ways between two sets may be
 //! longer than others, so that they are looked for from their own on.
 
 use super::{
@@ -102,7 +102,8 @@ fn measure(
         }
     }
     // That all hosts of a leaf are slow takes more faults than that its way is: that decides where none have met.
-    let have_none_met = inside.is_empty() && set.members.len() > 1;
+    let is_left = |host: &usize| 2 * fit.partners[*host] > view.met[*host];
+    let have_none_met = inside.is_empty() && set.members.len() > 1 && set.members.iter().all(is_left);
     let inner = if have_none_met { 0.0 } else { centre(&mut inside, fit.noise) };
     // Toward one other alone it may be the way of that one.
     if out.len() < others.len().min(2) || inner.is_nan() {
@@ -357,6 +358,22 @@ mod tests {
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.hosts), (Direction::Both, &sets[2].members));
         assert!(found.effect < BUDGET.least.way, "{}", found.effect);
+    }
+
+    #[test]
+    fn the_way_of_a_leaf_is_slow_rather_than_all_of_its_hosts_where_no_two_of_these_have_met() {
+        let slow = |a: usize, b: usize| match (a == 2, b == 2) {
+            (true, true) => f64::NAN,
+            (false, false) => 0.0,
+            _ => 0.5,
+        };
+        let (view, sets) = view(6, 8, slow);
+        let found = |view: &View| best(whole(view, &Distances::flat(48), &sets, BUDGET));
+        let [way] = &found(&view)[..] else { panic!("one finding") };
+        assert_eq!((way.place.direction, &way.place.hosts), (Direction::Both, &sets[2].members));
+        // Of hosts most of whose pairs are left out nothing is known any more.
+        let met = vec![100; 48];
+        assert!(found(&View { met, ..view }).is_empty());
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub struct Least {
 
 impl Least {
     /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency, and in long messages so that two deviations are
-    /// the least of a host; 2 % for a host; more for a way, as healthy cables differ; more for a link, as the routes of
+    /// the least of a host; 2 % for a host; more for a way, as healthy cables differ in latency; more for a link, as the routes of
     /// healthy pairs differ.
     pub const OF_TIMES: Self = {
         let host = 0.02;
@@ -323,14 +323,9 @@ fn search(
             take(views, (distances, budget), found, suspects);
         }
     }
-    for _ in 0..PASSES {
-        let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
-        let whole = common::ways(best(whole), views, distances.leaves() > 1);
-        if whole.is_empty() {
-            break;
-        }
-        take(views, (distances, budget), whole, suspects);
-    }
+    let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
+    let whole = common::ways(best(whole), views, distances.leaves() > 1);
+    take(views, (distances, budget), whole, suspects);
     loop {
         let of_view = |view: &View| cables::slow(view, distances, budget);
         let cables = best(views[..wide].par_iter().flat_map_iter(of_view).collect());

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     analysis::{
         diagnose::{
-            Kind,
+            Direction, Kind,
             folded::{Folded, OfPairs},
         },
         square::Square,
@@ -93,7 +93,9 @@ impl Verdict {
         // What explains nothing any more besides all others is dropped.
         let shortest = folded.level.iter().copied().fold(f64::INFINITY, f64::min);
         let is_long = |length: usize| folded.level[length] >= LONG * shortest;
-        suspects.retain(|own| own.effect >= least.of(own.place.kind, is_long(own.range.0)));
+        suspects.retain(|own| own.effect >= least.of(own.place.kind, is_long(own.range.1)));
+        let ways = suspects.clone();
+        suspects.retain(|own| !ways.iter().any(|way| is_end_of(own, way)));
         suspects.sort_by(|a, b| a.log.total_cmp(&b.log).then(b.effect.total_cmp(&a.effect)));
         let noise = median(&mut lengths.iter().map(|(_, fit)| fit.noise).collect::<Vec<_>>());
         let fits = lengths.into_iter().map(|(_, fit)| fit).collect();
@@ -196,13 +198,34 @@ impl Verdict {
     }
 }
 
+/// Whether some routes out of a leaf that are slow lead to hosts of one other leaf alone, which is as slow inward: the cable
+/// is that one's, and leaves choose among its cables each in a way of its own.
+fn is_end_of(own: &Suspect, way: &Suspect) -> bool {
+    let is_inward = matches!(way.place.kind, Kind::Group | Kind::Routes) && way.place.direction != Direction::Send;
+    let is_outward = own.place.kind == Kind::Routes && own.place.direction == Direction::Send;
+    let are_alike = (own.effect - way.effect).abs() < own.effect.max(way.effect) / 2.0;
+    is_inward && is_outward && are_alike && own.place.toward.iter().all(|host| way.place.hosts.contains(host))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::Place, *};
-    use crate::analysis::{
-        diagnose::Direction,
-        drawn::{generator, normal, square},
-    };
+    use crate::analysis::drawn::{generator, normal, square};
+
+    #[test]
+    fn routes_that_lead_to_hosts_of_a_slow_way_alone_are_that_way() {
+        let suspect = |hosts: std::ops::Range<usize>, toward: &[usize], direction| {
+            let place = Place { toward: toward.to_vec(), ..Place::of(Kind::Routes, hosts.collect(), direction) };
+            Suspect::at(place, 1.1, -20.0, (0, 0))
+        };
+        let slow = |i: usize, j: usize| i / 4 != j / 4 && (j < 2 || i / 4 == 3 && j == 20);
+        let folded = Folded::of_logarithms(&[8], vec![square(24, |i, j| if slow(i, j) { 1.1 } else { 0.0 })]);
+        let named = |toward: &[usize]| {
+            let suspects = vec![suspect(0..4, &[0, 1], Direction::Receive), suspect(12..16, toward, Direction::Send)];
+            Verdict::of(&folded, suspects, Distances::flat(24), Least::OF_TIMES).suspects.len()
+        };
+        assert_eq!([named(&[0, 1]), named(&[0, 1, 20])], [1, 2]);
+    }
 
     #[test]
     fn a_host_that_has_met_none_of_a_way_and_is_as_slow_is_of_it() {

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    super::{Asked, Least, collective::late, distance::Distances, judge_with},
+    super::{Asked, Least, collective::late, distance::Distances, judge, judge_with},
     *,
 };
 use crate::{
@@ -79,6 +79,21 @@ fn a_step_of_the_clock_makes_no_host_slow() {
     assert!(whole(&ticking(0.03), &all, BUDGET).is_empty());
     assert!(whole(&ticking(0.12), &all, BUDGET).iter().all(|found| found.place.hosts == [2]));
     assert_eq!(whole(&ticking(0.12), &all, BUDGET).len(), 1);
+}
+
+#[test]
+fn hosts_that_have_met_a_near_one_are_no_kind_where_it_is_not_known_who_is_near_whom() {
+    let mut rng = generator(7);
+    // Two leaves; each host has met six others, of which one is of its own leaf or none.
+    let have_met = |i: usize, j: usize| match (i / 24 == j / 24, i.min(j) % 24, i.max(j) % 24) {
+        (true, low, high) => low + 1 == high && low % 2 == 0 && low < 12,
+        (false, low, high) => (low + 24 - high) % 4 == 1,
+    };
+    let far = |i: usize, j: usize| if i / 24 == j / 24 { 0.0 } else { 0.3 };
+    let time = |i: usize, j: usize| if have_met(i, j) { far(i, j) + 0.002 * normal(&mut rng) } else { f64::NAN };
+    let folded = Folded::of_logarithms(&[8], vec![square(48, time)]);
+    let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+    assert_eq!(judge(&folded, Distances::flat(48), asked).kinds, None);
 }
 
 #[test]
