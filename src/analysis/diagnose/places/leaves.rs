@@ -2,8 +2,8 @@
 //!
 //! In: a [`View`] and [`Distances`]. Out: [`Suspect`]s. What a host adds, it adds inside its leaf too: the way out of a
 //! leaf is what the fastest of its pairs take longer outside than inside. It is found from the least effect of a host
-//! on, though in short messages it is worth a word from its own on: what explains its pairs is no host's. Ways between two sets may be
-//! longer than others, so that they are looked for from their own on.
+//! on, though in short messages it is worth a word from its own on: what explains its pairs is no host's. Ways between two
+//! sets may be longer than others, so that they are looked for from their own on.
 
 use super::{
     Budget, COINCIDENCE, Place, Suspect, View,

@@ -41,8 +41,8 @@
 //! printed ([`Suspect::log`]).
 //!
 //! What it cannot distinguish: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow
-//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other, and, of few partners, the
-//! way of a leaf of which no two hosts have met from its hosts; which cable it is that some pairs share where no leaves are
+//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other (it says the leaf), and, of few
+//! partners, the way of a leaf of which no two hosts have met from its hosts; which cable it is that some pairs share where no leaves are
 //! known (it says so); a kind of hosts from very many faults; faults on more than half of the peers. A host most of
 //! whose pairs cross what was found is not judged as a whole.
 
@@ -111,8 +111,8 @@ pub struct Least {
 
 impl Least {
     /// Of the times of a run: healthy hosts differ by 1 to 3 % in latency, and in long messages so that two deviations are
-    /// the least of a host; 2 % for a host; more for a way, as healthy cables differ in latency; more for a link, as the routes of
-    /// healthy pairs differ.
+    /// the least of a host; 2 % for a host; more for a way, as healthy cables differ in latency; more for a link, as the
+    /// routes of healthy pairs differ.
     pub const OF_TIMES: Self = {
         let host = 0.02;
         Self { alike: 0.03, alike_long: host / 2.0, host, way: 0.05, link: 0.1 }
