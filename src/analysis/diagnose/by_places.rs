@@ -141,7 +141,7 @@ pub(super) fn judge_run(
                 Fate::Gone => {}
             }
         }
-        let once = slow_once(&folded.names, &distances.leaf, once);
+        let once = slow_once(&folded.names, &distances.leaf, once, 1.0 - confidence);
         met.retain(|link| link.kind != Kind::Link || !once.iter().any(|host| link.hosts.contains(&host.hosts[0])));
         diagnosis.findings.extend(once);
         if schedule == Schedule::Disjoint {
@@ -360,23 +360,28 @@ fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
 
 /// Hosts that were slow with some others, and not any more when these pairs were measured again: they are slow for a part of
 /// the time, which is the share of their cells, at the lengths of their range, that were. `found`: such hosts, and links;
-/// `names` and `leaf`: `[host]`.
-fn slow_once(names: &[String], leaf: &[usize], mut found: Vec<Finding>) -> Vec<Finding> {
+/// `names` and `leaf`: `[host]`; `error`: probability with which so many of the links may be of any one host by chance.
+fn slow_once(names: &[String], leaf: &[usize], mut found: Vec<Finding>, error: f64) -> Vec<Finding> {
+    let hosts = names.len() as f64;
     let meant = |finding: &Finding| finding.curve.iter().filter(|at| at.is_meant).count() as f64;
     let of_link = |finding: &Finding| (finding.hosts.clone(), meant(finding));
-    let links: Vec<(Vec<String>, f64)> = found.iter().map(of_link).collect();
+    let links: Vec<(Vec<String>, f64)> =
+        found.iter().filter(|finding| finding.kind == Kind::Link).map(of_link).collect();
     join_links(names, leaf, &mut found);
-    found.retain(|finding| finding.kind == Kind::Node);
     let of_time = |finding: Finding| {
-        let of_host = links.iter().filter(|(ends, _)| ends.len() > 1 && ends.contains(&finding.hosts[0]));
-        let slow: f64 = of_host.map(|(_, lengths)| lengths).sum();
-        let share = match slow > 0.0 {
-            true => Some((slow / meant(&finding) / (names.len() as f64 - 1.0)).min(1.0)),
-            false => finding.share,
+        let of_host: Vec<f64> =
+            links.iter().filter(|(ends, _)| ends.contains(&finding.hosts[0])).map(|(_, lengths)| *lengths).collect();
+        let share = match of_host.len().checked_sub(1) {
+            Some(fewer) => {
+                let chance = Binomial::new(2.0 / hosts, links.len() as u64).map_or(1.0, |links| links.sf(fewer as u64));
+                let share = of_host.iter().sum::<f64>() / meant(&finding) / (hosts - 1.0);
+                (hosts * chance < error).then_some(share.min(1.0))?
+            }
+            None => finding.share?,
         };
-        Finding { share: None, share_of_time: share, ..finding }
+        Some(Finding { share: None, share_of_time: Some(share), ..finding })
     };
-    found.into_iter().map(of_time).collect()
+    found.into_iter().filter(|finding| finding.kind == Kind::Node).filter_map(of_time).collect()
 }
 
 /// Puts links and hosts that are slow with some others together where too few pairs were measured to say who is near whom:

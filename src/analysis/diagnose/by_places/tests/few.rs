@@ -61,3 +61,17 @@ fn leaves_are_known_where_hosts_have_met_enough_of_the_same_others() {
         [format!("routes {} send bandwidth", members.join(","))]
     );
 }
+
+#[test]
+fn two_links_of_a_host_among_many_are_no_host_that_is_slow_for_a_part_of_the_time() {
+    let names: Vec<String> = (0..64).map(|host| format!("n{host:02}")).collect();
+    let slow = diagnosed(16, |host| if host == 3 { 0.5e-6 } else { 0.0 }, |_, _| 1.0).findings.remove(0);
+    let once = |others: &[usize]| {
+        let hosts = |other: &usize| vec![names[5].clone(), names[*other].clone()];
+        let link = |other| Finding { kind: Kind::Link, hosts: hosts(other), ..slow.clone() };
+        slow_once(&names, &[0; 64], others.iter().map(link).collect(), 0.01)
+    };
+    assert_eq!(once(&[9, 20]).len(), 0);
+    let [host] = &once(&[9, 20, 31])[..] else { panic!("one host") };
+    assert_eq!((host.kind, &host.hosts, host.share_of_time), (Kind::Node, &vec![names[5].clone()], Some(3.0 / 63.0)));
+}
