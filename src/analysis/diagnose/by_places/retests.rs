@@ -299,8 +299,11 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
     // messages do not make a way busy.
     let is_rank = finding.kind == Kind::Rank && finding.symptom == Symptom::Bandwidth;
     let may_be_load = finding.kind == Kind::Link || (is_met || is_rank) && schedule == Schedule::Disjoint;
-    // Whatever crosses a slow way is slow, and among others no less than alone.
-    let is_way = matches!(finding.kind, Kind::Group | Kind::Routes);
+    // Whatever crosses a slow way is slow, and among others no less than alone. Of hosts with few partners not all that share a
+    // way may be known, and pairs with these are fast: what is slow alone says more.
+    let is_confirmed = finding.kind == Kind::Group && finding.retest == Some(RetestVerdict::Confirmed);
+    let is_way =
+        matches!(finding.kind, Kind::Group | Kind::Routes) && !(is_confirmed && schedule == Schedule::Isolated);
     let are_too_few = is_way && finding.cells.slow as f64 <= places::ALL * finding.cells.of as f64;
     match (finding.retest, may_be_load) {
         (Some(RetestVerdict::Contention), _) => Fate::Met,
