@@ -1,7 +1,7 @@
 //! A run judged by places ([`places`]).
 //!
 //! In: a run. Out: findings and remarks of a [`Diagnosis`]. Here suspects become findings: symptom, size in seconds,
-//! what re-tests say, what is a remark only.
+//! what re-tests say, what is a remark only, and what was slow once is a host that is slow for a part of the time.
 
 mod alone;
 mod load;

@@ -85,7 +85,7 @@ fn measured_alone(
     let (hosts, lengths) = (&run.header().hosts, folded.lengths.len());
     let mut pairs: Vec<Pair> = Vec::new();
     let mut usual = Usual { level: vec![f64::NAN; lengths], least: vec![f64::NAN; lengths] };
-    for length in (0..lengths).filter(|length| folded.level[*length] >= places::LONG * folded.level[0]) {
+    for length in (0..lengths).filter(|length| places::is_long(folded, *length)) {
         let mut again = run.retests(length)?;
         again.retain(|retest| {
             let [from, to] = [retest.source, retest.destination].map(|rank| hosts.host_of(rank));

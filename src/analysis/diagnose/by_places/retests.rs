@@ -317,6 +317,28 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        analysis::{
+            diagnose::{Agreement, places::Place},
+            drawn::square,
+        },
+        plan::Mode,
+    };
+
+    #[test]
+    fn a_way_that_is_confirmed_is_dropped_for_pairs_that_are_fast_among_others_alone() {
+        let folded = Folded::of_logarithms(&[8], vec![square(4, |_, _| 0.0)]);
+        let place = Place::of(Kind::Group, vec![0, 1], Direction::Receive);
+        let suspect = Suspect { effects: vec![0.3], ..Suspect::at(place, 0.3, -20.0, (0, 0)) };
+        let way = finding(Mode::OneToOne, &folded, &suspect);
+        let fate = |slow: usize, schedule: Schedule| {
+            let cells = Agreement { slow, of: 100 };
+            let way = Finding { retest: Some(RetestVerdict::Confirmed), cells, ..way.clone() };
+            matches!(fate(&way, schedule), Fate::Finding)
+        };
+        assert_eq!([60, 90].map(|slow| fate(slow, Schedule::Disjoint)), [false, true]);
+        assert_eq!([60, 90].map(|slow| fate(slow, Schedule::Isolated)), [true, true]);
+    }
 
     #[test]
     fn healthy_pairs_take_what_the_faster_ones_say_and_no_more_than_the_median() {

@@ -2,13 +2,14 @@
 
 mod again;
 mod few;
+mod load;
 mod torus;
 
 use super::*;
 use crate::{
     analysis::{
         diagnose::{Diagnosis, Options, diagnose},
-        drawn::{generator, is_same_partition, normal},
+        drawn::{generator, is_same_partition, normal, square},
     },
     plan::{Config, Plan, Schedule, Sweep},
     record::{Cell, Header, MemoryRun, Provenance, Retest, Sink, State, Statistic},
@@ -92,7 +93,7 @@ fn most_hosts_of_a_leaf_are_hosts_and_its_way_is_a_group() {
     assert!(named.iter().all(|words| words.starts_with("node")), "{named:?}");
     let way = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 2.0 } else { 1.0 };
     let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
-    assert_eq!(found(&diagnosed(64, |_| 0.0, way)), [format!("group {} both bandwidth", members.join(","))]);
+    assert_eq!(found(&diagnosed(32, |_| 0.0, way)), [format!("group {} both bandwidth", members.join(","))]);
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn what_is_slow_out_of_a_leaf_alone_is_none_of_its_hosts_and_in_short_messages_t
     let is_way = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
     let late = |_: u64, from: usize, to: usize| if is_way(from, to) { 0.06e-6 } else { 0.0 };
     assert_eq!(found(&judged(&measured((64, Schedule::Isolated), late, |_, _| 1.0))), Vec::<String>::new());
-    // Of as long messages as these, cables take as much of all.
+    // Long messages take as long over all healthy ways.
     let way = |from: usize, to: usize| if is_way(from, to) { 1.045 } else { 1.0 };
     let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
     assert_eq!(found(&diagnosed(64, |_| 0.0, way)), [format!("group {} both bandwidth", members.join(","))]);

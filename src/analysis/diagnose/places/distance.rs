@@ -252,7 +252,7 @@ impl Distances {
     pub fn find_kinds(&mut self, values: [Option<Square>; 2]) -> Option<(Vec<usize>, f64)> {
         let of_values = |(number, values): (usize, &Square)| {
             let fit = Fit::of(values, self);
-            let alike = [Least::OF_TIMES.alike, Least::OF_TIMES.alike_long][number.min(1)];
+            let alike = [Least::OF_TIMES.alike, Least::OF_TIMES.alike_long][number];
             // Where a kind stands together, what its pairs take may be usual for their distance. Long messages hardly take
             // longer over a longer way.
             let whole = |i: usize, j: usize| fit.base[self.class(i, j)] + fit.beyond_class(i, j);

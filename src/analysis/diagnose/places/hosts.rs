@@ -68,8 +68,7 @@ pub struct Parts<'a> {
 impl<'a> Parts<'a> {
     pub fn of(view: &'a View, budget: Budget) -> Self {
         let fit = &view.fit;
-        // Of hosts most of whose pairs cross a place that was found, too little is left.
-        let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| 2 * fit.partners[*host] > view.met[*host]).collect();
+        let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| view.is_left(*host)).collect();
         let usual = median(&mut hosts.iter().map(|host| fit.partners[*host] as f64).collect::<Vec<_>>());
         Self { view, budget, hosts, of_cells: fit.noise / (2.0 * usual).sqrt() }
     }

@@ -102,8 +102,8 @@ fn measure(
         }
     }
     // That all hosts of a leaf are slow takes more faults than that its way is: that decides where none have met.
-    let is_left = |host: &usize| 2 * fit.partners[*host] > view.met[*host];
-    let have_none_met = inside.is_empty() && set.members.len() > 1 && set.members.iter().all(is_left);
+    let have_none_met =
+        inside.is_empty() && set.members.len() > 1 && set.members.iter().all(|host| view.is_left(*host));
     let inner = if have_none_met { 0.0 } else { centre(&mut inside, fit.noise) };
     // Toward one other alone it may be the way of that one.
     if out.len() < others.len().min(2) || inner.is_nan() {

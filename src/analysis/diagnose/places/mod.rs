@@ -41,10 +41,10 @@
 //! printed ([`Suspect::log`]).
 //!
 //! What it cannot distinguish: which of two leaves has the slow way (it says so); a leaf whose hosts all have slow
-//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other (it says the leaf), and, of few
-//! partners, the way of a leaf of which no two hosts have met from its hosts; which cable it is that some pairs share where no leaves are
-//! known (it says so); a kind of hosts from very many faults; faults on more than half of the peers. A host most of
-//! whose pairs cross what was found is not judged as a whole.
+//! cards from a slow leaf switch, where hosts of the leaf were not measured among each other (it says the leaf if that is
+//! known, and its hosts otherwise); which cable it is that some pairs share where no leaves are known (it says so); a kind
+//! of hosts from very many faults; faults on more than half of the peers. A host most of whose pairs cross what was found is
+//! not judged as a whole.
 
 mod again;
 mod bursts;
@@ -84,7 +84,7 @@ pub use place::{Place, Suspect};
 pub use rounds::lengths;
 pub use spread::tail;
 pub use verdict::Verdict;
-pub use view::LONG;
+pub use view::is_long;
 use view::{View, bands, independent_views, medians, together};
 
 use super::{Direction, Kind, folded::Folded};
@@ -227,7 +227,7 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
         let bands = bands(&folded.level);
         // Where it is not known who is near whom, those hosts are quick in short messages that have met a near one.
         let are_known = distances.leaves() > 1 || shows_distances(folded);
-        let shows = |band: &&Vec<usize>| are_known || folded.level[band[0]] >= LONG * folded.level[bands[0][0]];
+        let shows = |band: &&Vec<usize>| are_known || is_long(folded, band[0]);
         let ends = [bands.first(), bands.last()].map(|band| band.filter(shows));
         kinds = distances.find_kinds(ends.map(|band| Some(medians(folded, std::slice::from_ref(band?)).filled())));
     }

@@ -9,7 +9,7 @@ use super::{
     distance::Distances,
     fit::{Fit, centre, median_error},
     place::{Suspect, slow_range},
-    view::{LONG, leave_out, medians},
+    view::{is_long, leave_out, medians},
 };
 use crate::{
     analysis::{
@@ -91,9 +91,7 @@ impl Verdict {
             suspect.cells = suspect.agreement(suspect.effect / 2.0);
         }
         // What explains nothing any more besides all others is dropped.
-        let shortest = folded.level.iter().copied().fold(f64::INFINITY, f64::min);
-        let is_long = |length: usize| folded.level[length] >= LONG * shortest;
-        suspects.retain(|own| own.effect >= least.of(own.place.kind, is_long(own.range.1)));
+        suspects.retain(|own| own.effect >= least.of(own.place.kind, is_long(folded, own.range.1)));
         let ways = suspects.clone();
         suspects.retain(|own| !ways.iter().any(|way| is_end_of(own, way)));
         suspects.sort_by(|a, b| a.log.total_cmp(&b.log).then(b.effect.total_cmp(&a.effect)));

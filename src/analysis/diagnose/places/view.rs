@@ -20,7 +20,13 @@ use crate::{
 
 /// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
 /// beyond the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
-pub const LONG: f64 = 15.0;
+const LONG: f64 = 15.0;
+
+/// Whether distances hardly matter at a length, by number.
+pub fn is_long(folded: &Folded, length: usize) -> bool {
+    let shortest = folded.level.iter().find(|level| !level.is_nan());
+    shortest.is_some_and(|shortest| folded.level[length] >= LONG * shortest)
+}
 
 /// Pairs of which views are compared: a correlation errs by less than a sixtieth.
 const ENOUGH: usize = 1 << 12;
@@ -75,6 +81,11 @@ impl View {
         let fit = Fit::of(&values, distances);
         let (lengths, met) = (vec![0], fit.partners.clone());
         Self { lengths, is_short: false, is_long: true, latency: 1.0, tick: 0.0, values, met, fit, pair_noise }
+    }
+
+    /// Whether most pairs of a host cross no place that was found: else too little is left of it.
+    pub fn is_left(&self, host: usize) -> bool {
+        2 * self.fit.partners[host] > self.met[host]
     }
 
     fn find_noise(&mut self) {
