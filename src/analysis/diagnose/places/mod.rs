@@ -17,10 +17,12 @@
 //!
 //! ```text
 //! ways of pods, of leaves -> ways between two pods -> some routes of leaves -> ways between two leaves
-//!     -> hosts -> cables of a torus -> hosts with some others -> links
+//!     -> ways of leaves that are not known -> hosts -> cables of a torus -> hosts with some others -> links
 //! ```
 //!
-//! Hosts that are slow toward all others and not with each other are put together ([`common`]): a leaf that is not known.
+//! Hosts that are slow toward all others and not with each other share a way: where so few pairs were measured that no leaves
+//! are known, sets of hosts are looked for that explain the pairs ([`unknown`]); and hosts that were found are put together
+//! ([`common`]).
 //! In a collective, whose cells are not their pairs' own, hosts alone are looked for, with rules of their own ([`collective`]).
 //! Ranks and rails are numbers that are compared with each other in the same way ([`peers`]).
 //!
@@ -55,6 +57,7 @@ mod distance;
 mod fit;
 mod hosts;
 mod jitter;
+mod kinds;
 mod leaves;
 mod links;
 mod load;
@@ -67,6 +70,7 @@ mod spread;
 mod steps;
 mod torus;
 mod tree;
+mod unknown;
 mod verdict;
 mod view;
 
@@ -271,11 +275,12 @@ fn error_of_hosts(asked: Asked) -> f64 {
 }
 
 /// How many kinds of places are looked for besides whole hosts: hosts with some others, hosts for a part of the time, and
-/// links; on a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods.
+/// links; on a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods; where no leaves
+/// are known, ways of such.
 fn other_kinds(distances: &Distances) -> f64 {
     match leaves::sets(distances) {
         _ if distances.is_torus() => 4.0,
-        [_, leaves] if leaves.is_empty() => 3.0,
+        [_, leaves] if leaves.is_empty() => 4.0,
         [pods, _] if pods.is_empty() => 6.0,
         _ => 7.0,
     }
@@ -299,13 +304,14 @@ fn search(
         return;
     }
     let [pods, leaves] = leaves::sets(distances);
-    let searches: [Search; 6] = [
+    let searches: [Search; 7] = [
         &|view| leaves::whole(view, distances, &pods, budget),
         &|view| leaves::whole(view, distances, &leaves, budget),
         &|view| leaves::between_two(view, &leaves, budget),
         &|view| leaves::gates(view, &pods, |_, _| true, budget),
         &|view| routes::slow(view, &leaves, budget),
         &|view| leaves::gates(view, &leaves, |i, j| !distances.has_gate(i, j), budget),
+        &|view| unknown::ways(view, distances, budget),
     ];
     for search in searches {
         // What was found may have hidden another one of its kind.

@@ -8,6 +8,7 @@ use super::{
     Least,
     distance::Distances,
     fit::{Fit, centre, median_error},
+    leaves::ALL,
     place::{Suspect, slow_range},
     view::{is_long, leave_out, medians},
 };
@@ -159,8 +160,11 @@ impl Verdict {
             a.place.direction == b.place.direction && is_one
         };
         let (mut ways, others): (Vec<Suspect>, Vec<Suspect>) = self.suspects.iter().cloned().partition(is_way);
-        ways.sort_by_key(|suspect| suspect.place.kind != Kind::Group);
         let before = ways.len();
+        // Where no leaves are known, a way most of whose hosts have another one, of which more is known, is a rest of that.
+        let all = ways.clone();
+        ways.retain(|own| are_leaves_known || !all.iter().any(|other| is_rest(own, other)));
+        ways.sort_by_key(|suspect| suspect.place.kind != Kind::Group);
         let two = |ways: &[Suspect]| {
             let mut pairs = (0..ways.len()).flat_map(|a| (a + 1..ways.len()).map(move |b| (a, b)));
             pairs.find(|(a, b)| is_shared(&ways[*a], &ways[*b]))
@@ -196,6 +200,13 @@ impl Verdict {
     }
 }
 
+/// Whether a way is one of most hosts of another one, and of fewer pairs.
+fn is_rest(way: &Suspect, other: &Suspect) -> bool {
+    let are_ways = [way, other].iter().all(|own| own.place.kind == Kind::Group);
+    let shared = way.place.hosts.iter().filter(|host| other.place.hosts.contains(host)).count();
+    are_ways && way.cells.of < other.cells.of && shared as f64 > ALL * way.place.hosts.len() as f64
+}
+
 /// Whether some routes out of a leaf that are slow lead to hosts of one other leaf alone, which is as slow inward: the cable
 /// is that one's, and leaves choose among its cables each in a way of its own.
 fn is_end_of(own: &Suspect, way: &Suspect) -> bool {
@@ -207,7 +218,10 @@ fn is_end_of(own: &Suspect, way: &Suspect) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Place, *};
+    use super::{
+        super::{Place, distance::Shape},
+        *,
+    };
     use crate::analysis::drawn::{generator, normal, square};
 
     #[test]
@@ -250,5 +264,22 @@ mod tests {
         let places: Vec<(Kind, &[usize])> =
             joined.suspects.iter().map(|suspect| (suspect.place.kind, &suspect.place.hosts[..])).collect();
         assert_eq!(places, [(Kind::Group, &[0, 1, 3, 6][..]), (Kind::Node, &[2])]);
+    }
+
+    #[test]
+    fn a_way_of_hosts_of_another_one_is_a_rest_of_that_where_no_leaves_are_known() {
+        let named = |sends: &[usize], leaf: Vec<usize>| {
+            let is_slow = |i: usize, j: usize| j < 4 && i > 3 || sends.contains(&i) && !sends.contains(&j);
+            let values = square(12, |i, j| if is_slow(i, j) { 0.5 } else { 0.0 });
+            let folded = Folded::of_logarithms(&[8], vec![values]);
+            let way = |hosts: &[usize], direction| {
+                Suspect::at(Place::of(Kind::Group, hosts.to_vec(), direction), 0.5, -20.0, (0, 0))
+            };
+            let suspects = vec![way(&[0, 1, 2, 3], Direction::Receive), way(sends, Direction::Send)];
+            let verdict = Verdict::of(&folded, suspects, Distances::of(leaf, Shape::Tree), Least::OF_TIMES);
+            verdict.joined((&folded, &[]), Least::OF_TIMES).suspects.len()
+        };
+        assert_eq!([named(&[0, 1, 2], vec![0; 12]), named(&[0, 1, 4], vec![0; 12])], [1, 2]);
+        assert_eq!(named(&[0, 1, 2], (0..12).map(|host| host / 4).collect()), 2);
     }
 }
