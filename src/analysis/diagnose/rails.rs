@@ -37,7 +37,7 @@ pub(super) fn judge(run: &dyn Run, leaf: &[usize], confidence: f64) -> Result<Ve
         of_ranks.push([send.0, receive.0]);
         of_rails.push(ranks::both(send.1, receive.1));
     })?;
-    let mut found = peers::slow(&of_rails, &level, (Least::OF_TIMES.way, tick), 1.0 - confidence);
+    let mut found = peers::slow(&of_rails, &level, (Kind::Rail, tick), 1.0 - confidence);
     found.sort_by(|a, b| a.log.total_cmp(&b.log));
     let mut of_leaf: Vec<Option<OfRanks>> = (0..rails.leaves).map(|_| None).collect();
     for slow in found {
@@ -50,7 +50,7 @@ pub(super) fn judge(run: &dyn Run, leaf: &[usize], confidence: f64) -> Result<Ve
         let members: Vec<usize> = rails.members(own, slow.number % rails.places).collect();
         // Those whose messages meet no others are slow by less than most.
         let cells = Agreement {
-            slow: members.iter().filter(|rank| effect(**rank) > Least::OF_TIMES.way / 2.0).count(),
+            slow: members.iter().filter(|rank| effect(**rank) > slow.effect.min(Least::OF_TIMES.way) / 2.0).count(),
             of: members.len(),
         };
         if cells.slow as f64 <= ALL * cells.of as f64 {

@@ -9,7 +9,7 @@ use super::{
     Kind,
     findings::{Finding, Shown},
     places::{
-        Least, PRECISION, USUAL,
+        PRECISION, USUAL,
         peers::{self, More, Slow},
     },
 };
@@ -42,7 +42,7 @@ pub(super) fn judge(run: &dyn Run, confidence: f64) -> Result<Vec<OfRanks>, BoxE
         let finding = shown(run, &level, &slow).finding(Kind::Rank, host, slow.lengths());
         OfRanks { finding: Finding { rank: Some(slow.number), ..finding }, ranks: vec![slow.number] }
     };
-    let slow = peers::slow(&more, &level, (Least::OF_TIMES.host, tick), 1.0 - confidence);
+    let slow = peers::slow(&more, &level, (Kind::Rank, tick), 1.0 - confidence);
     Ok(slow.into_iter().map(finding).collect())
 }
 

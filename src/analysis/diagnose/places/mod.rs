@@ -131,7 +131,7 @@ impl Least {
     fn of(self, kind: Kind, is_long: bool) -> f64 {
         match kind {
             Kind::Node | Kind::Rank | Kind::Fabric => self.host,
-            Kind::Group if is_long => self.host,
+            Kind::Group | Kind::Rail if is_long => self.host,
             Kind::Group | Kind::Routes | Kind::Gate | Kind::Cable | Kind::Rail => self.way,
             Kind::Link => self.link,
         }

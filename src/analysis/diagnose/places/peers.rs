@@ -10,10 +10,10 @@ use super::{
     hosts::way,
     place::slow_range,
     spread::Spread,
-    view::{bands, independent, together},
+    view::{LONG, bands, independent, together},
 };
 use crate::{
-    analysis::diagnose::{Agreement, Direction},
+    analysis::diagnose::{Agreement, Direction, Kind},
     stats::{QUARTILE_DEVIATE, median_of},
 };
 
@@ -51,10 +51,10 @@ impl Slow {
     }
 }
 
-/// Those that are slow by `least` at least. `more`: `[length][number][way]`, what is sent first; `level`: the usual time,
+/// Those that are slow by what is worth a word of their `kind`. `more`: `[length][number][way]`, what is sent first; `level`: the usual time,
 /// seconds, `[length]`; `tick`: by how much equal ones may be apart because clocks tick, seconds; `error`: probability that
 /// a healthy run has any.
-pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (least, tick): (f64, f64), error: f64) -> Vec<Slow> {
+pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (kind, tick): (Kind, f64), error: f64) -> Vec<Slow> {
     let bands = bands(level);
     let Some(shortest) = bands.first().map(|band| level[band[0]]) else { return Vec::new() };
     let all = 0..more[0].len();
@@ -85,6 +85,7 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (least, tick): (f64, f64), e
         let spreads =
             |of: fn([f64; 2]) -> f64| Spread::of_places(levels.iter().copied().map(of), error, alike, freedom);
         let spreads: Vec<(Spread, Spread)> = spreads(common).into_iter().zip(spreads(side)).collect();
+        let least = budget.least.of(kind, lengths.iter().all(|band| level[band[0]] >= LONG * shortest));
         let least = lengths.iter().flatten().map(|length| tick / level[*length]).fold(least, f64::max);
         let found = |number: usize| {
             let own = levels[number];
@@ -132,8 +133,12 @@ mod tests {
     /// Usual times, seconds: two bands of two lengths, and two of one.
     const LEVEL: [f64; 6] = [1e-6, 1.1e-6, 3e-6, 4e-6, 20e-6, 90e-6];
 
-    /// Of so many with 16 pairs each way that scatter by 2 %, those that are slow; `more(length, number, way)`.
+    /// Of so many ranks with 16 pairs each way that scatter by 2 %, those that are slow; `more(length, number, way)`.
     fn found(count: usize, seed: u64, more: impl Fn(usize, usize, usize) -> f64) -> Vec<Slow> {
+        found_of(Kind::Rank, count, seed, more)
+    }
+
+    fn found_of(kind: Kind, count: usize, seed: u64, more: impl Fn(usize, usize, usize) -> f64) -> Vec<Slow> {
         let mut rng = generator(seed);
         let mut one = |length: usize, number: usize, way: usize| {
             let level = more(length, number, way) + 1.25 * 0.02 / 4.0 * normal(&mut rng);
@@ -142,7 +147,7 @@ mod tests {
         let mut of_length =
             |length: usize| (0..count).map(|number| [one(length, number, 0), one(length, number, 1)]).collect();
         let more: Vec<Vec<[More; 2]>> = (0..LEVEL.len()).map(&mut of_length).collect();
-        slow(&more, &LEVEL, (0.02, 0.0), 0.01)
+        slow(&more, &LEVEL, (kind, 0.0), 0.01)
     }
 
     #[test]
@@ -179,10 +184,22 @@ mod tests {
     fn what_is_slow_with_half_of_its_partners_is_not() {
         let mut more = vec![vec![[More { level: 0.0, fastest: 0.0, noise: 0.01, pairs: 16.0 }; 2]; 12]; 2];
         let of_rank = |fastest: f64| [More { level: 0.3, fastest, noise: 0.01, pairs: 16.0 }; 2];
-        let count = |more: &[Vec<[More; 2]>]| slow(more, &[1e-6, 1e-3], (0.02, 0.0), 0.01).len();
+        let count = |more: &[Vec<[More; 2]>]| slow(more, &[1e-6, 1e-3], (Kind::Rank, 0.0), 0.01).len();
         more.iter_mut().for_each(|more| more[3] = of_rank(0.29));
         assert_eq!(count(&more), 1);
         more.iter_mut().for_each(|more| more[3] = of_rank(0.01));
         assert_eq!(count(&more), 0);
+    }
+
+    #[test]
+    fn a_rail_is_slow_from_two_percent_on_in_long_messages_alone() {
+        let slow_at = |lengths: std::ops::Range<usize>| {
+            move |length: usize, number: usize, _: usize| {
+                if number == 7 && lengths.contains(&length) { 0.04 } else { 0.0 }
+            }
+        };
+        let found = |lengths| found_of(Kind::Rail, 24, 3, slow_at(lengths)).iter().map(|slow| slow.number).collect();
+        let both: [Vec<usize>; 2] = [found(4..6), found(0..2)];
+        assert_eq!(both, [vec![7], vec![]]);
     }
 }

@@ -1,8 +1,9 @@
 //! Ways of leaves that are not known: hosts that are slow toward all others, and fast with each other.
 //!
-//! In: a [`View`] in which distances hardly matter, of a run of so few pairs that no leaves are known. Out: [`Suspect`]s. Every pair is slow or fast, and a set of hosts explains those that cross its way: hosts are taken in and
-//! put out one by one as long as what that explains is worth more than it costs to name a host. As many hosts that are slow
-//! each by itself explain as much, but for their pairs with each other: these decide.
+//! In: a [`View`] in which distances hardly matter, of a run of so few pairs that no leaves are known. Out: [`Suspect`]s.
+//! Every pair is slow or fast, and a set of hosts explains those that cross its way: hosts are taken in and put out one by
+//! one as long as what that explains is worth more than it costs to name a host. As many hosts that are slow each by itself
+//! explain as much, but for their pairs with each other: these decide.
 //!
 //! What it cannot see: which of two halves has the slow way.
 
