@@ -8,7 +8,7 @@ use netmatrix::units::hostlist;
 
 use crate::{
     found::{Found, Said},
-    planted::{Answer, BOTH, LINK, Planted, Truth},
+    planted::{Answer, BOTH, LINK, Planted, Sign, Truth},
 };
 
 /// Faults that stand out alike: below 3 standard errors, 3 to 5, above.
@@ -142,8 +142,16 @@ pub fn score(case: &Truth, said: &Said) -> (Score, Vec<String>) {
     let is_about = |planted: &Planted, found: &Found| {
         planted.sign.is_of(&found.symptom) && planted.answers.iter().any(|answer| matches(answer, found))
     };
+    // That exchanges fail somewhere, too few to name a place, is not wrong where some do.
+    let is_of_fabric = |planted: &Planted, found: &Found| {
+        let is_failure = matches!(planted.sign, Sign::Lost | Sign::Damaged);
+        is_failure && found.kind == "fabric" && planted.sign.is_of(&found.symptom)
+    };
     let is_tolerated = |found: &Found| {
-        case.planted.iter().any(|planted| planted.tolerated.iter().any(|answer| matches(answer, found)))
+        let is_of = |planted: &Planted| {
+            planted.tolerated.iter().any(|answer| matches(answer, found)) || is_of_fabric(planted, found)
+        };
+        case.planted.iter().any(is_of)
     };
     let wrong: Vec<&Found> = said
         .findings
@@ -201,7 +209,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::planted::{GROUP, NODE, SEND, Sign};
+    use crate::planted::{GROUP, NODE, SEND};
 
     fn truth(planted: Planted) -> Truth {
         Truth { planted: vec![planted], context: String::new(), lengths: vec![0, 64, 4096], may_be_invalid: false }
@@ -238,6 +246,18 @@ mod tests {
         assert_eq!(of(&truth, one("node", "a", "latency", [4096, 4096])).bands[2].range_right, 0);
         let silent = of(&truth, json!([]));
         assert_eq!((silent.bands[2].named, silent.bands[2].blamed, silent.clean), (0, 0, 1));
+    }
+
+    #[test]
+    fn that_exchanges_fail_somewhere_names_no_host_and_is_not_wrong_where_some_do() {
+        let scored = |sign: Sign| {
+            let mut planted = Planted::new(String::new(), sign, vec![], vec![answer(NODE, &["a"])]);
+            planted.sigma = 4.0;
+            let found = json!([{"kind": "fabric", "hosts": [], "symptom": "damaged"}]);
+            let scored = of(&truth(planted), found);
+            (scored.bands[1].named, scored.bands[1].blamed, scored.right, scored.clean)
+        };
+        assert_eq!([scored(Sign::Damaged), scored(Sign::Lost)], [(0, 0, 1, 1), (0, 1, 0, 0)]);
     }
 
     #[test]
