@@ -146,7 +146,9 @@ fn judged(run: &Judged) -> String {
 pub fn sentence(finding: &Finding) -> String {
     let who = who(finding);
     let when = finding.share_of_time.map(|share| format!(", for {} of the time", percent(share))).unwrap_or_default();
-    let lengths = lengths(finding) + &when;
+    let with = finding.share.filter(|_| finding.kind == Kind::Node);
+    let with = with.map(|share| format!(", with {} of the others", percent(share))).unwrap_or_default();
+    let lengths = lengths(finding) + &when + &with;
     let (ratio, extra) = (ratio(finding.ratio), Seconds(finding.extra_seconds));
     let own = percent(finding.cells.slow as f64 / finding.cells.of.max(1) as f64);
     let elsewhere = percent(finding.elsewhere.unwrap_or(0.0));

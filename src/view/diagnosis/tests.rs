@@ -57,6 +57,8 @@ fn a_sentence_says_who_how_much_and_from_where_on() {
     let receive = Finding { direction: Direction::Receive, symptom: Symptom::Bandwidth, ratio: 2.0, ..finding() };
     let told = "node017 receives at 0.50 of the usual bandwidth (2.00 times as long, up to 2.00 us more), from 4K on";
     assert_eq!(sentence(&receive), told);
+    let some = Finding { share: Some(0.371), ..finding() };
+    assert!(sentence(&some).ends_with("from 4K on, with 37 % of the others"), "{}", sentence(&some));
     // Little of it is not said as a share.
     let little = Finding { symptom: Symptom::Bandwidth, ratio: 1.2, ..finding() };
     assert!(sentence(&little).contains("1.20 times as slowly"), "{}", sentence(&little));
