@@ -322,6 +322,10 @@ fn neither_what_is_read_nor_a_device_is_replaced() {
         let [command, output, form] = arguments;
         analyze([command, text(&prefix), "-o", output, "--to", form, "--force"]).fails(exit::FILES, &["is a device"]);
     }
+    // No file of that name comes to be either.
+    for [command, option] in [["diagnose", "--json"], ["report", "-o"]] {
+        analyze([command, text(&prefix), option, "-", "--force"]).fails(exit::FILES, &["`-` is no file"]);
+    }
     assert_eq!(analyze(["convert", text(&prefix), "-o", "-"]).silently(), before);
     assert!(!fs::metadata("/dev/null").unwrap().is_file() && !std::path::Path::new("/dev/null_median.nc").exists());
     // A link stays one, whether what it leads to is there or not.

@@ -133,6 +133,10 @@ impl Output {
     /// of `inputs`.
     pub fn new(path: &Path, force: bool, inputs: &[FileIds]) -> Result<Self, StoreError> {
         let unusable = |what: &str| Err(StoreError::unusable(path, what));
+        // Where it stands for standard output, no file is asked for.
+        if path.as_os_str() == "-" {
+            return unusable("is no file, and standard output cannot take this: name a file");
+        }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => return unusable("is a folder: name a file in it"),
             Ok(found) if found.file_type().is_fifo() => {

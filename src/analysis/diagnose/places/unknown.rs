@@ -40,7 +40,7 @@ pub fn ways(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> 
     starts.flat_map(|(direction, starts)| Pairs::of(view, direction).ways(&starts, budget)).collect()
 }
 
-/// Pairs that are looked at one way, or both as one: what is slow of a pair is so both ways, in whatever is of one moment.
+/// Pairs one way, or both ways as one: what slows a pair for a moment slows it both ways.
 struct Pairs<'a> {
     view: &'a View,
     direction: Direction,
@@ -169,7 +169,7 @@ impl<'a> Pairs<'a> {
             let is_of_way = 2 * slow <= inside && alike as f64 > USUAL * outside as f64;
             if is_of_way { gain } else { f64::NEG_INFINITY }
         };
-        // Each at most once in and once out.
+        // Enough for each to come in and to go out.
         for _ in 0..2 * candidates.len() {
             let worth = |host: &usize| (if set.is_in[*host] { -gain(set, *host) } else { gain(set, *host) }, *host);
             let (most, host) = candidates.iter().map(worth).max_by(|a, b| a.0.total_cmp(&b.0))?;

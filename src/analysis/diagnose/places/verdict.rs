@@ -149,12 +149,11 @@ impl Verdict {
             let mut between: Vec<f64> = (first..=last).flat_map(beyond).filter(|value| !value.is_nan()).collect();
             let (count, between) = (between.len(), median(&mut between));
             let half = a.effect.min(b.effect) / 2.0;
-            let may_be = count == 0
-                && !are_leaves_known
-                && first <= last
-                && (a.effect - b.effect).abs() < a.effect.max(b.effect) / 2.0;
+            let are_alike = first <= last && (a.effect - b.effect).abs() < a.effect.max(b.effect) / 2.0;
+            let may_be = count == 0 && !are_leaves_known && are_alike;
             let is_one = match a.place.kind {
-                Kind::Group => between < half || may_be,
+                // A host of the way that is slower, or at other lengths, is so by itself.
+                Kind::Group => between < half && (b.place.kind == Kind::Group || are_alike) || may_be,
                 _ => between + median_error(self.noise, count) < half,
             };
             a.place.direction == b.place.direction && is_one
@@ -281,5 +280,25 @@ mod tests {
         };
         assert_eq!([named(&[0, 1, 2], vec![0; 12]), named(&[0, 1, 4], vec![0; 12])], [1, 2]);
         assert_eq!(named(&[0, 1, 2], (0..12).map(|host| host / 4).collect()), 2);
+    }
+
+    #[test]
+    fn a_host_of_a_way_that_is_slower_by_itself_is_none_of_it() {
+        // Hosts 0 to 3 receive slowly from others; host 0 takes longer with all, at the other length too.
+        let named = |more: f64| {
+            let at = |is_way: bool| {
+                square(16, |i, j| {
+                    let way = if is_way && i > 3 && j < 4 { 0.4 } else { 0.0 };
+                    if j == 0 && i > 3 { f64::max(more, way) } else { way }
+                })
+            };
+            let folded = Folded::of_logarithms(&[8, 16], vec![at(false), at(true)]);
+            let place = |kind, hosts: &[usize]| Place::of(kind, hosts.to_vec(), Direction::Receive);
+            let host = Suspect::at(place(Kind::Node, &[0]), more, -20.0, (0, 1));
+            let way = Suspect::at(place(Kind::Group, &[1, 2, 3]), 0.4, -20.0, (1, 1));
+            let verdict = Verdict::of(&folded, vec![host, way], Distances::flat(16), Least::OF_TIMES);
+            verdict.joined((&folded, &[]), Least::OF_TIMES).suspects.len()
+        };
+        assert_eq!([named(0.41), named(1.5)], [1, 2]);
     }
 }
