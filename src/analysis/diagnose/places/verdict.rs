@@ -57,9 +57,17 @@ impl Verdict {
             let cells: Vec<usize> = (0..side * side).filter(|cell| own[*cell]).collect();
             let alone: Vec<usize> = cells.iter().copied().filter(|cell| crossed[*cell] == 1).collect();
             let cells = if alone.is_empty() { cells } else { alone };
+            // Where no leaves are known, what hosts seem to add depends on how many near ones they have met: a way is compared
+            // with all pairs.
+            let is_of_unknown = distances.leaves() == 1 && suspect.place.kind == Kind::Group;
             let excess = |length: usize, cell: usize| {
                 let (values, fit) = &lengths[length];
-                values.at(cell / side, cell % side) - fit.usual(cell / side, cell % side, &distances)
+                let (from, to) = (cell / side, cell % side);
+                let usual = match is_of_unknown {
+                    true => fit.level(distances.class(from, to)),
+                    false => fit.usual(from, to, &distances),
+                };
+                values.at(from, to) - usual
             };
             let at = |length: usize| {
                 centre(&mut cells.iter().map(|cell| excess(length, *cell)).collect(), lengths[length].1.noise)
@@ -221,7 +229,10 @@ mod tests {
         super::{Place, distance::Shape},
         *,
     };
-    use crate::analysis::drawn::{generator, normal, square};
+    use crate::analysis::{
+        diagnose::Agreement,
+        drawn::{generator, normal, square},
+    };
 
     #[test]
     fn routes_that_lead_to_hosts_of_a_slow_way_alone_are_that_way() {
@@ -300,5 +311,22 @@ mod tests {
             verdict.joined((&folded, &[]), Least::OF_TIMES).suspects.len()
         };
         assert_eq!([named(0.41), named(1.5)], [1, 2]);
+    }
+
+    #[test]
+    fn near_pairs_of_a_way_say_nothing_of_its_size_where_no_leaves_are_known() {
+        let at = |slow: f64| {
+            square(16, |i, j| match (i / 4 == j / 4, i < 4) {
+                (true, _) => -0.7,
+                (false, true) => slow,
+                (false, false) => 0.0,
+            })
+        };
+        let folded = Folded::of_logarithms(&[8, 16], vec![at(0.0), at(0.4)]);
+        let way = Suspect::at(Place::of(Kind::Group, (0..4).collect(), Direction::Send), 0.4, -20.0, (1, 1));
+        let verdict = Verdict::of(&folded, vec![way], Distances::flat(16), Least::OF_TIMES);
+        let [way] = &verdict.suspects[..] else { panic!("{}", verdict.suspects.len()) };
+        assert!(way.effects[0].abs() < 1e-6 && (way.effects[1] - 0.4).abs() < 1e-6, "{:?}", way.effects);
+        assert_eq!((way.range, way.cells), ((1, 1), Agreement { slow: 48, of: 48 }));
     }
 }
