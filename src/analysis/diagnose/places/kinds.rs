@@ -16,9 +16,6 @@ use crate::{
     stats::{median, quantile},
 };
 
-/// Least share of the hosts that are a kind of their own, rather than faults: a site that buys new hosts buys many.
-const LEAST_KIND: f64 = 0.25;
-
 impl Distances {
     /// Divides hosts by what even their fastest pairs take, or by what they add to all of them, at short and at long lengths,
     /// where many hosts are alike in it. `values`: of short lengths, then of long ones, of which these show it. Returns the
@@ -84,7 +81,8 @@ impl Distances {
         let mut sorted: Vec<f64> = own.iter().copied().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
-        let least = ((LEAST_KIND * count as f64).ceil() as usize).max(3);
+        // Fewer hosts, quick or slow, do not move what is usual: the others are judged right without a kind.
+        let least = ((USUAL * count as f64).ceil() as usize).max(3);
         // The widest gap that leaves enough hosts on either side.
         let cut = (least..=count.checked_sub(least)?)
             .max_by(|a, b| (sorted[*a] - sorted[*a - 1]).total_cmp(&(sorted[*b] - sorted[*b - 1])))?;

@@ -10,7 +10,7 @@ use super::{
     hosts::way,
     place::slow_range,
     spread::Spread,
-    view::{LONG, bands, independent, together},
+    view::{bands, independent, is_long_over, together},
 };
 use crate::{
     analysis::diagnose::{Agreement, Direction, Kind},
@@ -85,7 +85,7 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (kind, tick): (Kind, f64), e
         let spreads =
             |of: fn([f64; 2]) -> f64| Spread::of_places(levels.iter().copied().map(of), error, alike, freedom);
         let spreads: Vec<(Spread, Spread)> = spreads(common).into_iter().zip(spreads(side)).collect();
-        let least = budget.least.of(kind, lengths.iter().all(|band| level[band[0]] >= LONG * shortest));
+        let least = budget.least.of(kind, lengths.iter().all(|band| is_long_over(level[band[0]], shortest)));
         let least = lengths.iter().flatten().map(|length| tick / level[*length]).fold(least, f64::max);
         let found = |number: usize| {
             let own = levels[number];

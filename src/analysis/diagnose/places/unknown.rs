@@ -29,11 +29,11 @@ pub fn ways(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> 
     }
     let of_direction = |direction: Direction| {
         let level = |host: usize| (direction.of(view.fit.send[host], view.fit.receive[host]), host);
-        // Else what is slow is not seen in single pairs.
+        // Half of it is a standard deviation of a pair then: five of six pairs are seen for what they are.
         let least = budget.least.of(Kind::Group, true).max(2.0 * view.fit.noise);
         let mut starts: Vec<(f64, usize)> = (0..hosts).map(level).filter(|(level, _)| *level >= least).collect();
         starts.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        // One alone shares its way with nobody.
+        // A single host shares its way with no other.
         (starts.len() > 1).then_some((direction, starts))
     };
     let starts = WAYS.into_iter().filter_map(of_direction);
@@ -55,15 +55,15 @@ struct Pairs<'a> {
 }
 
 /// Hosts that may share a way.
-struct Set {
+struct Members {
     /// `[host]`.
     is_in: Vec<bool>,
     /// What pairs that cross it take more.
     effect: f64,
 }
 
-impl Set {
-    fn members(&self) -> impl Iterator<Item = usize> {
+impl Members {
+    fn hosts(&self) -> impl Iterator<Item = usize> {
         (0..self.is_in.len()).filter(|host| self.is_in[*host])
     }
 
@@ -99,13 +99,13 @@ impl<'a> Pairs<'a> {
     }
 
     /// What the pairs of a host take that leave it toward hosts that are in a set, or are not.
-    fn toward(&self, host: usize, set: &Set, is_in: bool) -> Vec<f64> {
+    fn toward(&self, host: usize, set: &Members, is_in: bool) -> Vec<f64> {
         self.leaving[host].iter().filter(|(other, _)| set.is_in[*other] == is_in).map(|(_, value)| *value).collect()
     }
 
     /// What pairs take that cross the way of a set.
-    fn crossing(&self, set: &Set) -> Vec<f64> {
-        set.members().flat_map(|host| self.toward(host, set, false)).collect()
+    fn crossing(&self, set: &Members) -> Vec<f64> {
+        set.hosts().flat_map(|host| self.toward(host, set, false)).collect()
     }
 
     /// `starts`: what hosts take more, and these, descending.
@@ -116,14 +116,14 @@ impl<'a> Pairs<'a> {
         for (effect, host) in starts {
             if !is_known[*host] {
                 let is_in = (0..self.hosts()).map(|other| other == *host).collect();
-                found.extend(self.way(Set { is_in, effect: *effect }, &mut is_known, budget));
+                found.extend(self.way(Members { is_in, effect: *effect }, &mut is_known, budget));
             }
         }
         found
     }
 
     /// The way of a set that grows from one host.
-    fn way(&self, mut set: Set, is_known: &mut [bool], budget: Budget) -> Option<Suspect> {
+    fn way(&self, mut set: Members, is_known: &mut [bool], budget: Budget) -> Option<Suspect> {
         let hosts = self.hosts();
         let price = (hosts as f64).ln();
         // First those of which a quarter of the pairs are slow: few members have met more of their own way.
@@ -133,10 +133,10 @@ impl<'a> Pairs<'a> {
         // less than it costs, as long as it is alone.
         for (candidates, price) in [(&slow, 0.0), (&slow, price), (&all, price)] {
             self.change(&mut set, candidates, price)?;
-            set.members().for_each(|host| is_known[host] = true);
+            set.hosts().for_each(|host| is_known[host] = true);
             set.effect = median(&mut self.crossing(&set));
         }
-        let members: Vec<usize> = set.members().collect();
+        let members: Vec<usize> = set.hosts().collect();
         if 2 * members.len() > hosts || members.iter().all(|host| self.toward(*host, &set, true).is_empty()) {
             return None;
         }
@@ -147,12 +147,12 @@ impl<'a> Pairs<'a> {
     }
 
     /// Takes hosts in and puts hosts out, each for the most that it is worth; `None` if no way is left.
-    fn change(&self, set: &mut Set, candidates: &[usize], price: f64) -> Option<()> {
+    fn change(&self, set: &mut Members, candidates: &[usize], price: f64) -> Option<()> {
         let [slow, fast] = self.weights(set)?;
         let half = set.effect / 2.0;
         let weight = |value: f64| if value > half { slow } else { fast };
         // Its pairs with others cross the way then, and its pairs with those of the set do not.
-        let gain = |set: &Set, host: usize| {
+        let gain = |set: &Members, host: usize| {
             let [mut inside, mut slow, mut outside, mut alike] = [0; 4];
             let mut gain = -price;
             for &(other, value) in &self.leaving[host] {
@@ -165,7 +165,7 @@ impl<'a> Pairs<'a> {
             }
             let coming = self.coming[host].iter().filter(|(other, _)| set.is_in[*other]);
             gain -= coming.map(|(_, value)| weight(*value)).sum::<f64>();
-            // Among others some meet others on their way: what is slower by itself is slower with all.
+            // Among others some meet others on their way: what takes more than twice as much by itself does so with all.
             let is_of_way = 2 * slow <= inside && alike as f64 > USUAL * outside as f64;
             if is_of_way { gain } else { f64::NEG_INFINITY }
         };
@@ -182,7 +182,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// What it says for a set that a pair which crosses its way is slow, and that it is fast: logarithms of likelihood ratios.
-    fn weights(&self, set: &Set) -> Option<[f64; 2]> {
+    fn weights(&self, set: &Members) -> Option<[f64; 2]> {
         let own = self.crossing(set);
         let slow = own.iter().filter(|value| set.is_slow(**value)).count();
         let all = self.all.len() - self.all.partition_point(|value| !set.is_slow(*value));

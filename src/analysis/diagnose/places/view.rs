@@ -20,12 +20,17 @@ use crate::{
 
 /// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
 /// beyond the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
-pub(super) const LONG: f64 = 15.0;
+const LONG: f64 = 15.0;
 
 /// Whether distances hardly matter at a length, by number.
 pub fn is_long(folded: &Folded, length: usize) -> bool {
     let shortest = folded.level.iter().find(|level| !level.is_nan());
-    shortest.is_some_and(|shortest| folded.level[length] >= LONG * shortest)
+    shortest.is_some_and(|shortest| is_long_over(folded.level[length], *shortest))
+}
+
+/// The same of a time, and of that of the shortest message.
+pub(super) fn is_long_over(level: f64, shortest: f64) -> bool {
+    level >= LONG * shortest
 }
 
 /// Pairs of which views are compared: a correlation errs by less than a sixtieth.
@@ -56,7 +61,7 @@ impl View {
     pub fn of(folded: &Folded, lengths: Vec<Vec<usize>>, shortest: f64, distances: &Distances) -> Self {
         let level = |band: &Vec<usize>| folded.level[band[0]] / shortest;
         let is_short = lengths.len() == 1 && level(&lengths[0]) <= 2.0;
-        let is_long = lengths.iter().all(|band| level(band) >= LONG);
+        let is_long = lengths.iter().all(|band| is_long_over(folded.level[band[0]], shortest));
         let tick = lengths.iter().flatten().map(|length| folded.apart / folded.level[*length]).fold(0.0, f64::max);
         let values = medians(folded, &lengths);
         let fit = Fit::of(&values, distances);
