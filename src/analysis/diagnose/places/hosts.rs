@@ -201,7 +201,8 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
     parts.hosts.iter().filter_map(|host| suspect(*host)).collect()
 }
 
-/// Share of a host's pairs that are slow by half of the effect at least.
+/// Share of a host's pairs that are slow: by half of the effect at least, but for those that only noise makes so, or
+/// hides.
 fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
     let (host, fit) = (place.hosts[0], &view.fit);
     // Of two cards the slower counts once: a pair of two slow hosts is no slower. What cores take adds.
@@ -210,7 +211,11 @@ fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
     let others = (0..fit.send.len()).filter(|other| *other != host && !is_as_slow(*other));
     let pairs = others.map(|other| (host, other));
     let (slow, all) = slow_of(view, place, pairs, effect / 2.0);
-    slow as f64 / all.max(1) as f64
+    let noise = if place.direction == Direction::Both { view.pair_noise } else { fit.noise };
+    // So many of the slow ones seem usual, and as many of the usual ones slow: if few, that decides nothing.
+    let hidden = Normal::standard().sf(effect / 2.0 / noise);
+    let seen = slow as f64 / all.max(1) as f64;
+    if 2.0 * hidden < 1.0 - ALL { seen } else { (seen - hidden) / (1.0 - 2.0 * hidden) }
 }
 
 /// How many of the pairs of a host and another one are slow by more than `least` in the direction of a place, and how

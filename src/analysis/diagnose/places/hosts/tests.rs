@@ -66,6 +66,20 @@ fn a_host_that_met_few_others_is_named_if_it_is_slow() {
 }
 
 #[test]
+fn a_host_that_is_late_by_less_than_pairs_scatter_is_slow_with_all_and_one_that_is_with_half_is_not() {
+    let mut rng = generator(7);
+    let mut named = |more: f64, is_with: fn(usize) -> bool| {
+        let is_slow = |i: usize, j: usize| i == 2 && is_with(j) || j == 2 && is_with(i);
+        let time = |i: usize, j: usize| 0.08 * normal(&mut rng) + if is_slow(i, j) { more } else { 0.0 };
+        let found = whole(&of(square(96, time), 0.08 / 2f64.sqrt()), &Distances::flat(96), BUDGET);
+        assert!(found.iter().all(|found| found.place.hosts == [2]), "{found:?}");
+        found.len()
+    };
+    assert!((0..50).map(|_| named(0.05, |_| true)).sum::<usize>() > 45);
+    assert_eq!((0..50).map(|_| named(0.4, |other| other % 2 == 0)).sum::<usize>(), 0);
+}
+
+#[test]
 fn a_step_of_the_clock_makes_no_host_slow() {
     // Times of one step or the next: most of host 2's pairs are beyond half way between both, few of the others'.
     let mut rng = generator(6);
