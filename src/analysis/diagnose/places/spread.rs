@@ -22,6 +22,11 @@ pub const NORMAL: f64 = 1000.0;
 /// follows keeps nearly its own level).
 const POOLED: f64 = 0.25;
 
+/// Degrees of freedom of what is believed of how far healthy places are apart: that hosts differ by 1 to 3 %
+/// ([`super::Least::OF_TIMES`]) leaves a factor of `sqrt(3)` either way, two standard deviations of a logarithm that errs by
+/// `1 / sqrt(2 n)`: `n = 8 / ln(3)^2`.
+const BELIEVED: f64 = 6.6;
+
 /// Numbers that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -141,10 +146,15 @@ impl Spread {
 
     /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these
     /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts.
+    /// Numbers that lie no farther apart than what is believed may be wrong by are of that deviation, and not of a much larger
+    /// one.
     pub fn pooled(self, expected: f64, freedom: f64) -> Option<Self> {
-        let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
-        let is_alike = self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);
-        is_alike.then(|| Self { freedom: self.freedom + freedom, ..self.at_least(expected) })
+        let is_within = |freedom: f64, level: f64| {
+            let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
+            (self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - level) * expected.powi(2)).then_some(freedom)
+        };
+        let more = is_within(freedom, POOLED).or_else(|| is_within(BELIEVED, COINCIDENCE))?;
+        Some(Self { freedom: self.freedom + more, ..self.at_least(expected) })
     }
 
     /// Logarithm of [`Spread::tail`], of so many that are looked at.
@@ -222,6 +232,8 @@ mod tests {
         assert!(pooled.tail(1.0) < few.tail(1.0) / 100.0);
         // The larger deviation counts.
         assert_eq!(few.pooled(0.5, 20.0).unwrap().deviation, 0.5);
+        // Of numbers that are hardly farther apart than what is expected may be wrong by, more than of these alone is known.
+        assert_eq!(few.pooled(0.1, 20.0), Some(Spread { freedom: 4.0 + BELIEVED, ..few }));
         assert_eq!(few.pooled(0.05, 20.0), None);
     }
 
