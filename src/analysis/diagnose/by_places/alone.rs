@@ -210,7 +210,8 @@ impl Times<'_> {
         })
     }
 
-    /// How many of these cells take among others at least what is slow alone, by half of the effect, at these lengths.
+    /// How many of these cells take among others at least what is slow alone at these lengths, as far as a pair is known; by
+    /// half of the effect at least.
     fn borne_out(&self, cells: &mut dyn Iterator<Item = usize>, lengths: &[usize], effect: f64) -> Agreement {
         let hosts = self.folded.hosts();
         let excess = |cell: usize| {
@@ -219,7 +220,9 @@ impl Times<'_> {
             median(&mut lengths.iter().map(more).filter(|value| !value.is_nan()).collect::<Vec<_>>())
         };
         let values: Vec<f64> = cells.map(excess).filter(|value| !value.is_nan()).collect();
-        Agreement { slow: values.iter().filter(|value| **value >= effect / 2.0).count(), of: values.len() }
+        let error = lengths.iter().map(|length| self.usual.least[*length]).fold(0.0, f64::max);
+        let least = (effect - error).max(effect / 2.0);
+        Agreement { slow: values.iter().filter(|value| **value >= least).count(), of: values.len() }
     }
 
     /// Whether a whole way is as slow where no pair was measured again: those that were are the slowest. Toward destinations,
@@ -308,5 +311,21 @@ mod tests {
         let of = |kind: Kind| all.iter().filter(move |place| place.kind == kind);
         assert!(of(Kind::Group).chain(of(Kind::Routes)).all(|place| place.hosts.len() == 2));
         assert_eq!((of(Kind::Group).count(), of(Kind::Node).count()), (6, 15));
+    }
+
+    #[test]
+    fn what_takes_less_among_others_than_it_would_alone_bears_nothing_out() {
+        // Between two leaves messages meet, and take twice as long as alone.
+        let is_way = |i: usize, j: usize| i / 4 != j / 4;
+        let folded = Folded::of_logarithms(&[8], vec![square(8, |i, j| if is_way(i, j) { 2f64.ln() } else { 0.0 })]);
+        let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+        let verdict = places::judge_with(&folded, Distances::flat(8), asked, &[]);
+        let usual = Usual { level: vec![folded.from_to(0, 0, 1)], least: vec![0.1] };
+        let times = Times { folded: &folded, verdict: &verdict, usual, error: -4.6 };
+        let slow = |ratio: f64| {
+            let mut cells = (0..64).filter(|cell| is_way(cell / 8, cell % 8));
+            times.borne_out(&mut cells, &[0], ratio.ln()).slow
+        };
+        assert_eq!([2.0, 3.0].map(slow), [32, 0]);
     }
 }
