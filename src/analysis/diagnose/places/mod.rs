@@ -28,9 +28,9 @@
 //!
 //! Where a run says when every pair was measured, hosts that are slow for a part of the time are named by that
 //! ([`bursts`]), and a fabric that is ([`busy`]) is a remark; what was measured meanwhile is left out, and the places are
-//! judged again. Leaves that are slow as soon as several of their messages are on the way are looked for last ([`loaded`]):
-//! they are a remark, and take nothing of the errors that follow. What is as fast as its peers once it is measured again
-//! alone hides nothing: the others are judged once more without it.
+//! judged again. Pods and leaves that are slow as soon as several of their messages are on the way are looked for last
+//! ([`loaded`]): they are a remark, and take nothing of the errors that follow. What is as fast as its peers once it is
+//! measured again alone hides nothing: the others are judged once more without it.
 //!
 //! Where one pair at a time is measured, links are also found by what pairs take when they are measured again ([`again`]).
 //!

@@ -1,4 +1,4 @@
-//! What is slow while others communicate is said once.
+//! What is slow while others communicate: which place it is, and that it is said once.
 
 use super::*;
 
@@ -16,4 +16,30 @@ fn a_way_that_re_tests_refute_and_that_is_slow_under_load_is_one_remark() {
     under_load(&run, &[false; 32], (&folded, &verdict), &[way(1)], &mut met).unwrap();
     let said: Vec<&str> = met.iter().map(|found| &*found.hosts[0]).collect();
     assert_eq!(said, ["node0", "node10"]);
+}
+
+#[test]
+fn a_pod_that_is_slow_under_load_is_one_remark_and_none_of_its_leaves_is() {
+    // Three pods of two leaves. Of one, messages take longer where fewer than three pairs of it meet inside.
+    let pod = |host: usize| host / 16;
+    let plain = measured((48, Schedule::Disjoint), |_, _, _| 0.0, |_, _| 1.0);
+    let rounds: HashMap<u64, _> = LENGTHS
+        .iter()
+        .map(|length| (*length, plain.header().rounds(Bytes(*length)).expect("all pairs meet")))
+        .collect();
+    let is_full = |length: u64, round: Option<usize>| {
+        let inside = (16..32).flat_map(|a| (16..a).map(move |b| (a, b)));
+        inside.filter(|(a, b)| rounds[&length].meeting(*a, *b) == round).count() < 3
+    };
+    let more = |length: u64, from: usize, to: usize| {
+        let is_way = (pod(from) == 1) != (pod(to) == 1);
+        let is_late = is_way && is_full(length, rounds[&length].meeting(from, to));
+        let load = if is_late { 0.3 * length as f64 / 12.5e9 } else { 0.0 };
+        load + if pod(from) == pod(to) { 0.0 } else { 0.3e-6 }
+    };
+    let diagnosis = judged(&measured((48, Schedule::Disjoint), more, |_, _| 1.0));
+    assert_eq!(found(&diagnosis), Vec::<String>::new());
+    let [Remark::Again(one)] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    let members: Vec<String> = (16..32).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(one.iter().map(|found| (found.kind, &found.hosts)).collect::<Vec<_>>(), [(Kind::Group, &members)]);
 }
