@@ -14,7 +14,7 @@ use statrs::{
 use super::{
     Budget, Place, Suspect, View,
     distance::Distances,
-    fit::centre,
+    fit::{PRECISION, centre},
     leaves::ALL,
     mixture::{Gains, Mixture, two_levels},
     spread::{Spread, tail},
@@ -202,7 +202,7 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
 }
 
 /// Share of a host's pairs that are slow: by half of the effect at least, but for those that only noise makes so, or
-/// hides.
+/// hides. What a pair takes more both ways is no noise, but its route.
 fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
     let (host, fit) = (place.hosts[0], &view.fit);
     // Of two cards the slower counts once: a pair of two slow hosts is no slower. What cores take adds.
@@ -211,7 +211,9 @@ fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
     let others = (0..fit.send.len()).filter(|other| *other != host && !is_as_slow(*other));
     let pairs = others.map(|other| (host, other));
     let (slow, all) = slow_of(view, place, pairs, effect / 2.0);
-    let noise = if place.direction == Direction::Both { view.pair_noise } else { fit.noise };
+    // Of a mean of both ways: it has half of the variance of noise, and all of that of routes.
+    let of_mean = (fit.noise.powi(2) - view.pair_noise.powi(2)).max(PRECISION.powi(2)).sqrt();
+    let noise = if place.direction == Direction::Both { of_mean } else { 2f64.sqrt() * of_mean };
     // So many of the slow ones seem usual, and as many of the usual ones slow: if few, that decides nothing.
     let hidden = Normal::standard().sf(effect / 2.0 / noise);
     let seen = slow as f64 / all.max(1) as f64;

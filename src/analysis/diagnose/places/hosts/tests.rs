@@ -80,6 +80,19 @@ fn a_host_that_is_late_by_less_than_pairs_scatter_is_slow_with_all_and_one_that_
 }
 
 #[test]
+fn a_host_that_takes_longer_in_the_mean_is_not_slow_with_all_where_routes_differ() {
+    let mut rng = generator(11);
+    let mut named = || {
+        // The same both ways, whatever is measured.
+        let routes = square(96, |_, _| 0.08 * normal(&mut rng));
+        let time = |i: usize, j: usize| routes.at(i.min(j), i.max(j)) + if i == 2 || j == 2 { 0.05 } else { 0.0 };
+        let values = square(96, |i, j| time(i, j) + 0.01 * normal(&mut rng));
+        whole(&of(values, 0.08), &Distances::flat(96), BUDGET).len()
+    };
+    assert_eq!((0..20).map(|_| named()).sum::<usize>(), 0);
+}
+
+#[test]
 fn a_step_of_the_clock_makes_no_host_slow() {
     // Times of one step or the next: most of host 2's pairs are beyond half way between both, few of the others'.
     let mut rng = generator(6);
