@@ -22,11 +22,6 @@ pub const NORMAL: f64 = 1000.0;
 /// follows keeps nearly its own level).
 const POOLED: f64 = 0.25;
 
-/// Degrees of freedom of what is believed of how far healthy places are apart: that hosts differ by 1 to 3 %
-/// ([`super::Least::OF_TIMES`]) leaves a factor of `sqrt(3)` either way, two standard deviations of a logarithm that errs by
-/// `1 / sqrt(2 n)`: `n = 8 / ln(3)^2`.
-const BELIEVED: f64 = 6.6;
-
 /// Numbers that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -75,10 +70,10 @@ impl Spread {
         Self::search(values, |spread| spread)
     }
 
-    /// The same, of places that are expected to be so far apart, a deviation of so many degrees of freedom
-    /// ([`Spread::with_expected`]).
+    /// The same, of numbers that are expected to be so far apart, a deviation of so many degrees of freedom
+    /// ([`Spread::pooled`]).
     pub fn among(values: impl IntoIterator<Item = f64>, expected: f64, freedom: f64) -> Option<Self> {
-        Self::search(values, |spread| spread.with_expected(expected, freedom).unwrap_or(spread))
+        Self::search(values, |spread| spread.pooled(expected, freedom).unwrap_or(spread))
     }
 
     fn search(values: impl IntoIterator<Item = f64>, known: impl Fn(Self) -> Self) -> Option<Self> {
@@ -136,7 +131,7 @@ impl Spread {
     pub fn of_places(values: impl IntoIterator<Item = f64>, error: f64, alike: f64, freedom: f64) -> Vec<Self> {
         let Some(own) = Self::of(values) else { return Vec::new() };
         let (expected, freedom) = expected(error, alike, freedom);
-        [own.at_least(error)].into_iter().chain(own.with_expected(expected, freedom)).collect()
+        [own.at_least(error)].into_iter().chain(own.pooled(expected, freedom)).collect()
     }
 
     /// At least so far apart: what is known about single numbers from elsewhere.
@@ -147,22 +142,9 @@ impl Spread {
     /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these
     /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts.
     pub fn pooled(self, expected: f64, freedom: f64) -> Option<Self> {
-        let pooled = Self { freedom: self.freedom + freedom, ..self.at_least(expected) };
-        self.is_within(expected, freedom, POOLED).then_some(pooled)
-    }
-
-    /// The same of places: where they lie hardly further apart, their own deviation counts, which is not likely to be much
-    /// larger.
-    fn with_expected(self, expected: f64, freedom: f64) -> Option<Self> {
-        let own = Self { freedom: self.freedom + BELIEVED, ..self };
-        let believed = || self.is_within(expected, BELIEVED, COINCIDENCE).then_some(own);
-        self.pooled(expected, freedom).or_else(believed)
-    }
-
-    /// Whether these numbers are no further apart than that, at this level.
-    fn is_within(self, expected: f64, freedom: f64, level: f64) -> bool {
-        let ratio = FisherSnedecor::new(self.freedom, freedom);
-        ratio.is_ok_and(|ratio| self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - level) * expected.powi(2))
+        let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
+        let is_alike = self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);
+        is_alike.then(|| Self { freedom: self.freedom + freedom, ..self.at_least(expected) })
     }
 
     /// Logarithm of [`Spread::tail`], of so many that are looked at.
@@ -240,10 +222,7 @@ mod tests {
         assert!(pooled.tail(1.0) < few.tail(1.0) / 100.0);
         // The larger deviation counts.
         assert_eq!(few.pooled(0.5, 20.0).unwrap().deviation, 0.5);
-        // Of numbers that are hardly farther apart than what is expected may be wrong by, more than of these alone is known.
-        assert_eq!(few.pooled(0.1, 20.0), None);
-        assert_eq!(few.with_expected(0.1, 20.0), Some(Spread { freedom: 4.0 + BELIEVED, ..few }));
-        assert_eq!(few.with_expected(0.05, 20.0), None);
+        assert_eq!(few.pooled(0.05, 20.0), None);
     }
 
     #[test]
