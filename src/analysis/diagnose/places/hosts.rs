@@ -211,7 +211,7 @@ fn share_of_slow(view: &View, place: &Place, effect: f64) -> f64 {
     let others = (0..fit.send.len()).filter(|other| *other != host && !is_as_slow(*other));
     let pairs = others.map(|other| (host, other));
     let (slow, all) = slow_of(view, place, pairs, effect / 2.0);
-    // Of a mean of both ways: it has half of the variance of noise, and all of that of routes.
+    // The noise of a mean of both ways: such a mean has half of the variance of noise, and all of that of routes.
     let of_mean = (fit.noise.powi(2) - view.pair_noise.powi(2)).max(PRECISION.powi(2)).sqrt();
     let noise = if place.direction == Direction::Both { of_mean } else { 2f64.sqrt() * of_mean };
     // So many of the slow ones seem usual, and as many of the usual ones slow: if few, that decides nothing.
