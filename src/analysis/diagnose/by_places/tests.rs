@@ -413,6 +413,14 @@ fn a_host_that_is_slow_for_a_part_of_the_time_is_named_and_nothing_that_comes_in
         assert_eq!(found(&busy), Vec::<String>::new(), "{schedule}");
         let [Remark::Busy { lengths, share, .. }] = busy.remarks[..] else { panic!("{:?}", busy.remarks) };
         assert_eq!((lengths, share), ((Bytes(0), Bytes(1 << 18)), 8.0 / 23.0));
+        // Most of the time of the shortest length is little of all the time.
+        let at_first = |length: u64, from: usize, to: usize| {
+            if length == 0 && moment(length, from, to) < 17 { 1e-6 } else { 0.0 }
+        };
+        let busy = judged(&measured((24, schedule), at_first, |_, _| 1.0));
+        assert_eq!(found(&busy), Vec::<String>::new(), "{schedule}");
+        let [Remark::Busy { lengths, share, .. }] = busy.remarks[..] else { panic!("{:?}", busy.remarks) };
+        assert_eq!((lengths, share), ((Bytes(0), Bytes(0)), 17.0 / 23.0));
     }
 }
 

@@ -102,8 +102,7 @@ impl AtLength<'_> {
         Sequence { others, moments, values }
     }
 
-    /// The two levels of rounds, each the median over its pairs, where they are apart by enough. What is so for half of
-    /// the time is usual.
+    /// The two levels of rounds, each the median over its pairs, where they are apart by enough.
     fn levels_of_fabric(&self, rounds: &[Pairs]) -> Option<Mixture> {
         let of_pairs =
             |pairs: &Pairs| median(&mut pairs.iter().map(|(i, j)| self.beyond_hosts(*i, *j)).collect::<Vec<_>>());
@@ -111,8 +110,7 @@ impl AtLength<'_> {
         let pairs = rounds.iter().map(Vec::len).min()?;
         // Of both ways; a median errs by 1.25 standard deviations over the root of the number.
         let found = two_levels(&values, 1.25 * self.noise / (2.0 * pairs as f64).sqrt())?;
-        let slow = found.is_upper.iter().filter(|slow| **slow).count();
-        (found.effect >= self.least && slow > 0 && 2 * slow < rounds.len()).then_some(found)
+        (found.effect >= self.least && found.is_upper.contains(&true)).then_some(found)
     }
 
     /// The two levels of a host's pairs, where they are apart by enough.
@@ -202,9 +200,18 @@ fn busy_in(moments: Vec<Moments>, error: f64) -> Option<Busy> {
     if log_of(slow().map(|(is_slow, _)| &is_slow[..])) >= error {
         return None;
     }
+    let count = |is_slow: &[bool]| is_slow.iter().filter(|slow| **slow).count();
+    let (busy_rounds, of, all) = (
+        slow().map(|(is_slow, _)| count(is_slow)).sum::<usize>(),
+        slow().map(|(is_slow, _)| is_slow.len()).sum::<usize>(),
+        moments.iter().map(|(pairs, _)| pairs.len()).sum::<usize>(),
+    );
+    // What is so for half of the time is usual.
+    if 2 * busy_rounds >= all {
+        return None;
+    }
     let effect = median(&mut slow().map(|(_, effect)| *effect).collect::<Vec<_>>());
-    let is_slow = || slow().flat_map(|(is_slow, _)| is_slow);
-    let share = is_slow().filter(|slow| **slow).count() as f64 / is_slow().count() as f64;
+    let share = busy_rounds as f64 / of as f64;
     let busy: Vec<usize> = (0..moments.len()).filter(|length| moments[*length].1.is_some()).collect();
     let met = |(pairs, slow): (Vec<Pairs>, Option<(Vec<bool>, f64)>)| {
         let is_slow = slow.map_or(Vec::new(), |(is_slow, _)| is_slow);
