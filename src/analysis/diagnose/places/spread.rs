@@ -27,8 +27,10 @@ const POOLED: f64 = 0.25;
 pub struct Spread {
     /// Their mean.
     pub centre: f64,
-    /// Their standard deviation.
+    /// Their standard deviation, corrected for their being the closest.
     pub deviation: f64,
+    /// The same without that.
+    pub uncorrected: f64,
     /// How many they are.
     pub count: usize,
     /// Degrees of freedom of the deviation.
@@ -122,7 +124,8 @@ impl Spread {
         } else {
             1.0
         };
-        Self { centre, deviation: (variance / shrunk).sqrt(), count: last - first + 1, freedom: count - 1.0 }
+        let [uncorrected, deviation] = [variance.sqrt(), (variance / shrunk).sqrt()];
+        Self { centre, deviation, uncorrected, count: last - first + 1, freedom: count - 1.0 }
     }
 
     /// What is believed of how far healthy places are apart whose `values` are known with this `error`, a deviation of so many
@@ -140,10 +143,12 @@ impl Spread {
     }
 
     /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these
-    /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts.
+    /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts, and what
+    /// corrects it; whether they lie further apart is asked of the numbers as they are, for if the others are faults, these
+    /// are not the closest of all, and of a few the correction makes several times as much of what is chance.
     pub fn pooled(self, expected: f64, freedom: f64) -> Option<Self> {
         let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
-        let is_alike = self.deviation.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);
+        let is_alike = self.uncorrected.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);
         is_alike.then(|| Self { freedom: self.freedom + freedom, ..self.at_least(expected) })
     }
 
@@ -223,6 +228,9 @@ mod tests {
         // The larger deviation counts.
         assert_eq!(few.pooled(0.5, 20.0).unwrap().deviation, 0.5);
         assert_eq!(few.pooled(0.05, 20.0), None);
+        // Of four that are as far apart as expected and a fault none is the closest.
+        let peers = Spread::among([-0.051, -0.050, -0.026, -0.014, 0.143], 0.017, 170.0).unwrap();
+        assert!(peers.count == 4 && peers.tail(0.143 - peers.centre) < 1e-7, "{peers:?}");
     }
 
     #[test]

@@ -125,8 +125,8 @@ impl Verdict {
     }
 
     /// With ways that are one put together: what is slow out of several leaves and not between them is the way that these
-    /// share. Where no leaves are known, so are hosts that are fast with each other, and a host that is as slow as a way
-    /// and has met none of its hosts ([`super::common`]). `again`: of pairs that were measured only again ([`Folded::again`]);
+    /// share. So are hosts of leaves that are not known that are fast with each other, and one that is as slow as a way and has
+    /// met none of its hosts ([`super::common`]). `again`: of pairs that were measured only again ([`Folded::again`]);
     /// they serve for nothing else, as they were chosen for being slow.
     pub fn joined(mut self, (folded, again): (&Folded, &[OfPairs]), least: Least) -> Self {
         while let Some(suspects) = self.with_fewer_ways(folded, again) {
@@ -142,9 +142,14 @@ impl Verdict {
             Some(folded.from_to(length, i, j)).filter(|time| !time.is_nan()).or_else(again).unwrap_or(f64::NAN)
         };
         let are_leaves_known = self.distances.leaves() > 1;
+        // A host that has met none of its leaf is a leaf by itself.
+        let is_leaf_known = |suspect: &Suspect| {
+            let leaf = self.distances.leaf[suspect.place.hosts[0]];
+            are_leaves_known && self.distances.leaf.iter().filter(|own| **own == leaf).nth(1).is_some()
+        };
         let is_way = |suspect: &Suspect| match suspect.place.kind {
             Kind::Group => true,
-            Kind::Node => !are_leaves_known && suspect.place.toward.is_empty(),
+            Kind::Node => !is_leaf_known(suspect) && suspect.place.toward.is_empty(),
             _ => false,
         };
         let is_shared = |a: &Suspect, b: &Suspect| {
@@ -158,7 +163,7 @@ impl Verdict {
             let (count, between) = (between.len(), median(&mut between));
             let half = a.effect.min(b.effect) / 2.0;
             let are_alike = first <= last && (a.effect - b.effect).abs() < a.effect.max(b.effect) / 2.0;
-            let may_be = count == 0 && !are_leaves_known && are_alike;
+            let may_be = count == 0 && !(is_leaf_known(a) && is_leaf_known(b)) && are_alike;
             let is_one = match a.place.kind {
                 // A host of the way that is slower, or at other lengths, is so by itself.
                 Kind::Group => between < half && (b.place.kind == Kind::Group || are_alike) || may_be,

@@ -210,7 +210,7 @@ fn healthy_hosts_are_hardly_ever_named_however_few_they_are() {
 
 #[test]
 fn how_little_is_known_of_sides_does_not_matter_to_what_is_slow_both_ways() {
-    let spread = |freedom: f64| Spread { centre: 0.0, deviation: 0.01, count: 3, freedom };
+    let spread = |freedom: f64| Spread { centre: 0.0, deviation: 0.01, uncorrected: 0.01, count: 3, freedom };
     let (common, side) = (spread(1000.0), spread(2.0));
     let (direction, effect, log) = way(0.1, 0.0, &common, &side);
     assert_eq!((direction, effect), (Direction::Both, 0.1));
