@@ -156,6 +156,7 @@ pub fn apart(leaf: &[usize], shortest: &Square) -> Vec<usize> {
 /// these are of one leaf, and one of them is slow with some of it. As many pairs as the smaller leaf has hosts. So is a
 /// single host that is near none of its own leaf and several of another one. A host that met its own leaf alone and is as
 /// far from it as other leaves are is in any of those, for all that its pairs say: it is a leaf by itself, and adds nothing.
+/// So are hosts that have met none of their leaf, or none that is nearer than others.
 pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let pairs = Pairs::of(times);
     let leaves = leaf.iter().max().map_or(0, |last| last + 1);
@@ -186,10 +187,17 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let leaf: Vec<usize> = leaf.iter().map(|own| joined[*own]).collect();
     let mut of_host = vec![0; leaf.len() * leaves];
     near.iter().flat_map(|(i, j)| [(*i, *j), (*j, *i)]).for_each(|(i, j)| of_host[i * leaves + leaf[j]] += 1);
+    let (_, added) = pairs.misfit_between(&by_size(&leaf));
+    let mut of_leaf = vec![Vec::new(); leaves];
     let mut met = vec![[vec![], vec![]]; leaf.len()];
     for (i, j, time) in &pairs.known {
         [i, j].into_iter().for_each(|host| met[*host][usize::from(leaf[*i] != leaf[*j])].push(*time));
+        if leaf[*i] == leaf[*j] {
+            of_leaf[leaf[*i]].push(time - added[*i] - added[*j]);
+        }
     }
+    let far = median(&mut of_leaf.concat()) + (between - inside) / 2.0;
+    let has_near = |leaf: usize| of_leaf[leaf].iter().any(|time| *time <= far);
     let are_several = leaf.iter().any(|own| *own != leaf[0]);
     let mut nearest = |host: usize| {
         let of_leaf = |other: &usize| of_host[host * leaves + other];
@@ -198,6 +206,7 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
         match other {
             Some(other) if of_leaf(&leaf[host]) == 0 => other,
             _ if are_several && others.is_empty() && median(own) > (inside + between) / 2.0 => leaves + host,
+            _ if are_several && (own.is_empty() || !has_near(leaf[host])) => leaves + host,
             _ => leaf[host],
         }
     };

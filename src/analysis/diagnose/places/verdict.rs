@@ -149,7 +149,7 @@ impl Verdict {
         };
         let is_way = |suspect: &Suspect| match suspect.place.kind {
             Kind::Group => true,
-            Kind::Node => !is_leaf_known(suspect) && suspect.place.toward.is_empty(),
+            Kind::Node => suspect.place.toward.is_empty(),
             _ => false,
         };
         let is_shared = |a: &Suspect, b: &Suspect| {
@@ -273,12 +273,30 @@ mod tests {
         let folded = Folded::of_logarithms(&[8], vec![values]);
         let place = |kind: Kind, hosts: &[usize]| Place::of(kind, hosts.to_vec(), Direction::Receive);
         let suspect = |kind, hosts| Suspect::at(place(kind, hosts), 0.0, -20.0, (0, 0));
-        let suspects = vec![suspect(Kind::Node, &[1]), suspect(Kind::Node, &[2]), suspect(Kind::Group, &way)];
-        let verdict = Verdict::of(&folded, suspects, Distances::flat(36), Least::OF_TIMES);
-        let joined = verdict.joined((&folded, &[]), Least::OF_TIMES);
-        let places: Vec<(Kind, &[usize])> =
-            joined.suspects.iter().map(|suspect| (suspect.place.kind, &suspect.place.hosts[..])).collect();
-        assert_eq!(places, [(Kind::Group, &[0, 1, 3, 6][..]), (Kind::Node, &[2])]);
+        let joined = |distances: Distances| {
+            let suspects = vec![suspect(Kind::Node, &[1]), suspect(Kind::Node, &[2]), suspect(Kind::Group, &way)];
+            let joined =
+                Verdict::of(&folded, suspects, distances, Least::OF_TIMES).joined((&folded, &[]), Least::OF_TIMES);
+            joined.suspects.into_iter().map(|suspect| suspect.place.hosts).collect::<Vec<_>>()
+        };
+        let leaves = |of_one: usize| {
+            let leaf = |host: usize| {
+                if way.contains(&host) {
+                    1
+                } else if host == 1 {
+                    of_one
+                } else {
+                    0
+                }
+            };
+            Distances::of((0..36).map(leaf).collect(), Shape::Tree)
+        };
+        // Where no leaves are known, or its own is not, as it is a leaf by itself; else it is of another one.
+        for distances in [Distances::flat(36), leaves(2)] {
+            assert_eq!(joined(distances), [vec![0, 1, 3, 6], vec![2]]);
+        }
+        let apart = joined(leaves(0));
+        assert!(apart.contains(&vec![0, 3, 6]) && apart.contains(&vec![1]), "{apart:?}");
     }
 
     #[test]

@@ -137,6 +137,24 @@ fn a_host_that_met_its_leaf_alone_and_is_as_far_from_it_as_others_is_a_leaf_by_i
     assert!(is_same_partition(&rejoined(&halves, &near), &[0; 24]));
 }
 
+#[test]
+fn hosts_that_have_met_none_of_their_leaves_are_leaves_by_themselves() {
+    let mut rng = generator(12);
+    let mut times = symmetric_times(&mut rng, |_| 0.0);
+    let lone = |i: usize| [0, 8].contains(&i);
+    for (i, j) in (0..24).flat_map(|i| (0..24).map(move |j| (i, j))) {
+        if i / 8 == j / 8 && (lone(i) || lone(j)) {
+            times.set(i, j, f64::NAN);
+        }
+    }
+    let alone: Vec<usize> = (0..24).map(|i| if lone(i) { 3 + i } else { i / 8 }).collect();
+    // Said to be of their own leaves, or one of two hosts that are far from each other.
+    let two: Vec<usize> = (0..24).map(|i| if lone(i) { 3 } else { i / 8 }).collect();
+    for split in [(0..24).map(|i| i / 8).collect(), two] {
+        assert!(is_same_partition(&rejoined(&split, &times), &alone), "{split:?}");
+    }
+}
+
 /// Three leaves of eight hosts.
 fn symmetric_times(rng: &mut rand_chacha::ChaCha8Rng, own: impl Fn(usize) -> f64) -> Square {
     let far = |i: usize, j: usize| if i / 8 == j / 8 { 0.8 } else { 1.0 };
