@@ -3,12 +3,15 @@
 //! In: the scatter of every pair's samples. Out: [`Scatterer`]s. On a healthy machine a cell's deviation is small or huge,
 //! by whether it caught one of the rare disturbed samples: so cells are ranked, and a host is judged by the ranks of its
 //! cells (normal scores, van der Waerden 1952). Of few cells the mean rank says less: it counts as many standard errors as
-//! it would be from zero if cells were independent. Hosts are looked at one by one, the one first that scatters most, and
-//! the others' cells without those that they share with it: the fewer partners hosts have, the more it makes of these.
+//! it would be if cells were drawn from all. The fewer partners hosts have, the more one that scatters makes of these, and
+//! of a few hosts two hide each other: so the one that scatters most is left out with its cells and the others are ranked
+//! again, and all are found up to the last one that stands out from who is left then (generalized extreme Studentized
+//! deviate, Rosner 1983). Each is judged in the end without the cells that it shares with others that were found.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{
+    COINCIDENCE,
     hosts::slow_way,
     place::slow_range,
     spread::{NORMAL, Spread},
@@ -37,46 +40,6 @@ pub struct Scatterer {
     pub cells: Agreement,
 }
 
-/// A cell by its rank among those of its length.
-struct Ranked {
-    score: f64,
-    from: usize,
-    to: usize,
-}
-
-/// The hosts that scatter.
-pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
-    let mut cells: Vec<Ranked> = (0..scatter.lengths.len()).flat_map(|length| ranked(scatter, length)).collect();
-    let mut found = Vec::new();
-    while let Some((host, direction, log)) = most(scatter.hosts(), &cells) {
-        if log >= (1.0 - confidence).ln() {
-            break;
-        }
-        found.extend(scatterer(scatter, host, direction, log));
-        cells.retain(|cell| cell.from != host && cell.to != host);
-    }
-    found
-}
-
-/// Normal scores of the cells of a length.
-fn ranked(scatter: &Folded, length: usize) -> Vec<Ranked> {
-    let hosts = scatter.hosts();
-    let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))).filter(|(from, to)| from != to);
-    let values = pairs.map(|(from, to)| Ranked { score: scatter.from_to(length, from, to), from, to });
-    let mut cells: Vec<Ranked> = values.filter(|cell| !cell.score.is_nan()).collect();
-    cells.sort_by(|a, b| a.score.total_cmp(&b.score));
-    let all = cells.len() as f64;
-    let mut first = 0;
-    // Cells that scatter alike share the mean of their ranks.
-    for alike in cells.chunk_by_mut(|a, b| a.score == b.score) {
-        let rank = first as f64 + alike.len() as f64 / 2.0;
-        let score = Normal::standard().inverse_cdf(((rank + 0.5) / (all + 1.0)).min(1.0 - 0.5 / (all + 1.0)));
-        first += alike.len();
-        alike.iter_mut().for_each(|cell| cell.score = score);
-    }
-    cells
-}
-
 /// Sum of some cells' scores, and how many they are.
 #[derive(Clone, Copy, Default)]
 struct Sum {
@@ -85,50 +48,158 @@ struct Sum {
 }
 
 impl Sum {
-    /// In standard errors, as scores have a variance of 1; NaN of no cell.
-    fn errors(self) -> f64 {
-        self.scores / self.cells.sqrt()
+    fn plus(self, other: Self) -> Self {
+        Self { scores: self.scores + other.scores, cells: self.cells + other.cells }
+    }
+
+    /// NaN of no cell.
+    fn mean(self) -> f64 {
+        self.scores / self.cells
+    }
+
+    /// How many standard errors its mean lies above that of `all`, of which it is a part, as scores have a variance of 1; NaN of
+    /// no cell.
+    fn errors(self, all: Self) -> f64 {
+        (self.mean() - all.mean()) * (self.cells / (1.0 - self.cells / all.cells)).sqrt()
     }
 }
 
-/// Of what hosts send and of what they receive, `[host]`.
-fn sums<'a>(hosts: usize, cells: impl Iterator<Item = &'a Ranked>) -> Vec<[Sum; 2]> {
-    let mut sums = vec![[Sum::default(); 2]; hosts];
-    for cell in cells {
-        for (host, way) in [(cell.from, 0), (cell.to, 1)] {
-            let sum: &mut Sum = &mut sums[host][way];
-            *sum = Sum { scores: sum.scores + cell.score, cells: sum.cells + 1.0 };
-        }
-    }
-    sums
-}
-
-fn errors([send, receive]: [Sum; 2], direction: Direction) -> f64 {
-    match direction {
-        Direction::Both => Sum { scores: send.scores + receive.scores, cells: send.cells + receive.cells }.errors(),
-        Direction::Send => send.errors(),
-        Direction::Receive => receive.errors(),
-    }
-}
-
-/// The host that scatters most, which way, and the logarithm of the probability that a healthy run has such a host.
-fn most(hosts: usize, cells: &[Ranked]) -> Option<(usize, Direction, f64)> {
-    let all = sums(hosts, cells.iter());
-    let of_host = |host: usize| {
-        let [send, receive] = all[host].map(|sum| sum.scores / sum.cells);
-        let direction = slow_way((send + receive) / 2.0, (send - receive) / 2.0);
-        (host, direction, errors(all[host], direction))
+/// The hosts that scatter.
+pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
+    let hosts = scatter.hosts();
+    let cells = Cells::of(scatter);
+    let is_beyond_chance = |own: &Judged| own.log < (1.0 - confidence).ln();
+    let mut is_left = vec![true; hosts];
+    let peel = |_| {
+        let (host, own) = cells.scores(&is_left).most(&is_left)?;
+        is_left[host] = false;
+        // What would be a coincidence of any single host hides no other one.
+        (own.tail < COINCIDENCE).then_some((host, own))
     };
-    let known = (0..hosts).map(of_host).filter(|(.., errors)| !errors.is_nan());
-    let (host, direction, own) = known.max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let others = sums(hosts, cells.iter().filter(|cell| cell.from != host && cell.to != host));
-    let spread = Spread::of((0..hosts).filter(|other| *other != host).map(|other| errors(others[other], direction)))?;
-    let spread = spread.pooled(1.0, NORMAL).unwrap_or(spread);
-    Some((host, direction, spread.log(own - spread.centre, 3.0 * hosts as f64)))
+    // More than half of the hosts are alike.
+    let peeled: Vec<(usize, Judged)> = (0..hosts / 2).map_while(peel).collect();
+    let count = peeled.iter().rposition(|(_, own)| is_beyond_chance(own)).map_or(0, |last| last + 1);
+    let mut is_left = vec![true; hosts];
+    peeled[..count].iter().for_each(|(host, _)| is_left[*host] = false);
+    let scatterer = |(host, _): &(usize, Judged)| {
+        is_left[*host] = true;
+        let own = cells.scores(&is_left).judged(*host, &is_left).filter(is_beyond_chance);
+        is_left[*host] = false;
+        scatterer(scatter, *host, own?)
+    };
+    peeled[..count].iter().filter_map(scatterer).collect()
+}
+
+/// The known cells of every length by how far they scatter: that, and the pair, `from * hosts + to`.
+struct Cells {
+    hosts: usize,
+    lengths: Vec<Vec<(f64, usize)>>,
+}
+
+impl Cells {
+    fn of(scatter: &Folded) -> Self {
+        let hosts = scatter.hosts();
+        let of_length = |length: usize| {
+            let pairs = (0..hosts * hosts).filter(|pair| pair / hosts != pair % hosts);
+            let values = pairs.map(|pair| (scatter.from_to(length, pair / hosts, pair % hosts), pair));
+            let mut cells: Vec<(f64, usize)> = values.filter(|(value, _)| !value.is_nan()).collect();
+            cells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            cells
+        };
+        Self { hosts, lengths: (0..scatter.lengths.len()).map(of_length).collect() }
+    }
+
+    /// Normal scores of the cells of the hosts that are left.
+    fn scores(&self, is_left: &[bool]) -> Scores {
+        let mut pairs = vec![Sum::default(); self.hosts * self.hosts];
+        for cells in &self.lengths {
+            let is_known = |(_, pair): &&(f64, usize)| is_left[pair / self.hosts] && is_left[pair % self.hosts];
+            let cells: Vec<&(f64, usize)> = cells.iter().filter(is_known).collect();
+            let all = cells.len() as f64;
+            let mut first = 0;
+            // Cells that scatter alike share the mean of their ranks.
+            for alike in cells.chunk_by(|a, b| a.0 == b.0) {
+                let rank = first as f64 + alike.len() as f64 / 2.0;
+                let score = Normal::standard().inverse_cdf(((rank + 0.5) / (all + 1.0)).min(1.0 - 0.5 / (all + 1.0)));
+                first += alike.len();
+                let cell = Sum { scores: score, cells: 1.0 };
+                alike.iter().for_each(|(_, pair)| pairs[*pair] = pairs[*pair].plus(cell));
+            }
+        }
+        Scores { hosts: self.hosts, pairs }
+    }
+}
+
+/// The scores of all lengths, `[from * hosts + to]`.
+struct Scores {
+    hosts: usize,
+    pairs: Vec<Sum>,
+}
+
+/// How a host scatters among others.
+struct Judged {
+    direction: Direction,
+    /// Probability that one of them scatters so.
+    tail: f64,
+    /// Logarithm of the probability that a healthy run has such a host.
+    log: f64,
+}
+
+impl Scores {
+    /// Of what a host sends to others and receives from them.
+    fn of_host(&self, host: usize, is_other: impl Fn(usize) -> bool) -> [Sum; 2] {
+        let others = || (0..self.hosts).filter(|other| *other != host && is_other(*other));
+        let sum = |sum: Sum, pair: usize| sum.plus(self.pairs[pair]);
+        [
+            others().map(|other| host * self.hosts + other).fold(Sum::default(), sum),
+            others().map(|other| other * self.hosts + host).fold(Sum::default(), sum),
+        ]
+    }
+
+    /// The host of those that are left that scatters most.
+    fn most(&self, is_left: &[bool]) -> Option<(usize, Judged)> {
+        let left = (0..self.hosts).filter(|host| is_left[*host]);
+        let sums: Vec<(usize, [Sum; 2])> =
+            left.map(|host| (host, self.of_host(host, |other| is_left[other]))).collect();
+        let all = sums.iter().map(|(_, sums)| sums[0]).fold(Sum::default(), Sum::plus);
+        let errors = |(host, own): &(usize, [Sum; 2])| (*host, errors(*own, way(*own, all), all));
+        let known = sums.iter().map(errors).filter(|(_, errors)| !errors.is_nan());
+        let (host, _) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((host, self.judged(host, is_left)?))
+    }
+
+    fn judged(&self, host: usize, is_left: &[bool]) -> Option<Judged> {
+        let own = self.of_host(host, |other| is_left[other]);
+        let others = (0..self.hosts).filter(|other| is_left[*other] && *other != host);
+        let sums: Vec<[Sum; 2]> =
+            others.map(|one| self.of_host(one, |other| is_left[other] && other != host)).collect();
+        let of_others = sums.iter().map(|sums| sums[0]).fold(Sum::default(), Sum::plus);
+        let all = of_others.plus(own[0]).plus(own[1]);
+        let direction = way(own, all);
+        let spread = Spread::of(sums.iter().map(|sums| errors(*sums, direction, of_others)))?;
+        let spread = spread.pooled(1.0, NORMAL).unwrap_or(spread);
+        let more = errors(own, direction, all) - spread.centre;
+        let (tail, log) = (spread.tail(more), spread.log(more, 3.0 * self.hosts as f64));
+        (!log.is_nan()).then_some(Judged { direction, tail, log })
+    }
+}
+
+fn errors([send, receive]: [Sum; 2], direction: Direction, all: Sum) -> f64 {
+    match direction {
+        Direction::Both => send.plus(receive).errors(all),
+        Direction::Send => send.errors(all),
+        Direction::Receive => receive.errors(all),
+    }
+}
+
+/// Which way a host scatters more than all.
+fn way(sums: [Sum; 2], all: Sum) -> Direction {
+    let [send, receive] = sums.map(|sum| sum.mean() - all.mean());
+    slow_way((send + receive) / 2.0, (send - receive) / 2.0)
 }
 
 /// What is known of a host that scatters; none where that is too little for anybody to walk there.
-fn scatterer(scatter: &Folded, host: usize, direction: Direction, log: f64) -> Option<Scatterer> {
+fn scatterer(scatter: &Folded, host: usize, Judged { direction, log, .. }: Judged) -> Option<Scatterer> {
     let others = (0..scatter.hosts()).filter(|other| *other != host);
     let out = others.clone().map(|other| (host, other)).filter(|_| direction != Direction::Receive);
     let into = others.map(|other| (other, host)).filter(|_| direction != Direction::Send);
@@ -193,5 +264,21 @@ mod tests {
         let [found] = &found[..] else { panic!("{} hosts", found.len()) };
         assert_eq!((found.host, found.direction, found.range), (4, Direction::Receive, (0, 2)));
         assert_eq!((found.cells.slow, found.cells.of), (4, 4));
+    }
+
+    #[test]
+    fn hosts_that_hide_each_other_are_all_found() {
+        let hosts = 12;
+        let mut rng = generator(8);
+        let is_known = |i: usize, j: usize| matches!(i.abs_diff(j), 1 | 5 | 7 | 11);
+        let mut logarithm = |i: usize, j: usize| match (is_known(i, j), [4, 9].contains(&i) || [4, 9].contains(&j)) {
+            (true, is_bad) => 0.6 * rng.random::<f64>() + if is_bad { 1.5 } else { 0.0 },
+            (false, _) => f64::NAN,
+        };
+        let squares = (0..3).map(|_| square(hosts, &mut logarithm)).collect();
+        let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), 0.99);
+        let mut named: Vec<_> = found.iter().map(|own| (own.host, own.direction)).collect();
+        named.sort_by_key(|own| own.0);
+        assert_eq!(named, [4, 9].map(|host| (host, Direction::Both)));
     }
 }
