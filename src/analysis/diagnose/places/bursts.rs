@@ -200,18 +200,14 @@ fn busy_in(moments: Vec<Moments>, error: f64) -> Option<Busy> {
     if log_of(slow().map(|(is_slow, _)| &is_slow[..])) >= error {
         return None;
     }
-    let count = |is_slow: &[bool]| is_slow.iter().filter(|slow| **slow).count();
-    let (busy_rounds, of, all) = (
-        slow().map(|(is_slow, _)| count(is_slow)).sum::<usize>(),
-        slow().map(|(is_slow, _)| is_slow.len()).sum::<usize>(),
-        moments.iter().map(|(pairs, _)| pairs.len()).sum::<usize>(),
-    );
+    let is_slow = || slow().flat_map(|(is_slow, _)| is_slow);
+    let count = is_slow().filter(|slow| **slow).count();
     // What is so for half of the time is usual.
-    if 2 * busy_rounds >= all {
+    if 2 * count >= moments.iter().map(|(pairs, _)| pairs.len()).sum() {
         return None;
     }
     let effect = median(&mut slow().map(|(_, effect)| *effect).collect::<Vec<_>>());
-    let share = busy_rounds as f64 / of as f64;
+    let share = count as f64 / is_slow().count() as f64;
     let busy: Vec<usize> = (0..moments.len()).filter(|length| moments[*length].1.is_some()).collect();
     let met = |(pairs, slow): (Vec<Pairs>, Option<(Vec<bool>, f64)>)| {
         let is_slow = slow.map_or(Vec::new(), |(is_slow, _)| is_slow);

@@ -57,8 +57,8 @@ impl Sum {
         self.scores / self.cells
     }
 
-    /// How many standard errors its mean lies above that of `all`, of which it is a part, as scores have a variance of 1; NaN of
-    /// no cell.
+    /// How many standard errors its mean lies above that of `all`, of which it is a part, as scores have a variance of 1; NaN
+    /// of no cell.
     fn errors(self, all: Self) -> f64 {
         (self.mean() - all.mean()) * (self.cells / (1.0 - self.cells / all.cells)).sqrt()
     }

@@ -143,9 +143,9 @@ impl Spread {
     }
 
     /// Pooled with a deviation that is expected of single numbers and has so many degrees of freedom, unless these
-    /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts, and what
-    /// corrects it; whether they lie further apart is asked of the numbers as they are, for if the others are faults, these
-    /// are not the closest of all, and of a few the correction makes several times as much of what is chance.
+    /// numbers lie further apart than that: of a few, their own deviation is hardly known. The larger deviation counts. Whether
+    /// they lie further apart is asked of them as they are: if the others are faults, these are not the closest of all, and of
+    /// a few the correction makes much of what is chance.
     pub fn pooled(self, expected: f64, freedom: f64) -> Option<Self> {
         let ratio = FisherSnedecor::new(self.freedom, freedom).ok()?;
         let is_alike = self.uncorrected.powi(2) <= ratio.inverse_cdf(1.0 - POOLED) * expected.powi(2);

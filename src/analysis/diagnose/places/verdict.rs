@@ -125,7 +125,7 @@ impl Verdict {
     }
 
     /// With ways that are one put together: what is slow out of several leaves and not between them is the way that these
-    /// share. So are hosts of leaves that are not known that are fast with each other, and one that is as slow as a way and has
+    /// share. So are hosts that are fast with each other, and one of a leaf that is not known that is as slow as a way and has
     /// met none of its hosts ([`super::common`]). `again`: of pairs that were measured only again ([`Folded::again`]);
     /// they serve for nothing else, as they were chosen for being slow.
     pub fn joined(mut self, (folded, again): (&Folded, &[OfPairs]), least: Least) -> Self {
@@ -280,14 +280,10 @@ mod tests {
             joined.suspects.into_iter().map(|suspect| suspect.place.hosts).collect::<Vec<_>>()
         };
         let leaves = |of_one: usize| {
-            let leaf = |host: usize| {
-                if way.contains(&host) {
-                    1
-                } else if host == 1 {
-                    of_one
-                } else {
-                    0
-                }
+            let leaf = |host: usize| match host {
+                0 | 3 | 6 => 1,
+                1 => of_one,
+                _ => 0,
             };
             Distances::of((0..36).map(leaf).collect(), Shape::Tree)
         };
