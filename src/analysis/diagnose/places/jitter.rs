@@ -71,7 +71,7 @@ pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
     let is_beyond_chance = |own: &Judged| own.log < (1.0 - confidence).ln();
     let mut is_left = vec![true; hosts];
     let peel = |_| {
-        let (host, own) = cells.scores(&is_left).most(&is_left)?;
+        let (host, own) = cells.scores(&is_left).most()?;
         is_left[host] = false;
         // What would be a coincidence of any single host hides no other one.
         (own.tail < COINCIDENCE).then_some((host, own))
@@ -83,7 +83,7 @@ pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
     peeled[..count].iter().for_each(|(host, _)| is_left[*host] = false);
     let scatterer = |(host, _): &(usize, Judged)| {
         is_left[*host] = true;
-        let own = cells.scores(&is_left).judged(*host, &is_left).filter(is_beyond_chance);
+        let own = cells.scores(&is_left).judged(*host).filter(is_beyond_chance);
         is_left[*host] = false;
         scatterer(scatter, *host, own?)
     };
@@ -109,7 +109,7 @@ impl Cells {
         Self { hosts, lengths: (0..scatter.lengths.len()).map(of_length).collect() }
     }
 
-    /// Normal scores of the cells of the hosts that are left.
+    /// Normal scores of the cells between hosts that are left.
     fn scores(&self, is_left: &[bool]) -> Scores {
         let mut pairs = vec![Sum::default(); self.hosts * self.hosts];
         for cells in &self.lengths {
@@ -130,7 +130,7 @@ impl Cells {
     }
 }
 
-/// The scores of all lengths, `[from * hosts + to]`.
+/// The scores of all lengths, `[from * hosts + to]`; of no cell where a host is not left.
 struct Scores {
     hosts: usize,
     pairs: Vec<Sum>,
@@ -146,9 +146,9 @@ struct Judged {
 }
 
 impl Scores {
-    /// Of what a host sends to others and receives from them.
-    fn of_host(&self, host: usize, is_other: impl Fn(usize) -> bool) -> [Sum; 2] {
-        let others = || (0..self.hosts).filter(|other| *other != host && is_other(*other));
+    /// Of what a host sends to others but one and receives from them.
+    fn of_host(&self, host: usize, but: usize) -> [Sum; 2] {
+        let others = || (0..self.hosts).filter(|other| *other != but);
         let sum = |sum: Sum, pair: usize| sum.plus(self.pairs[pair]);
         [
             others().map(|other| host * self.hosts + other).fold(Sum::default(), sum),
@@ -156,24 +156,21 @@ impl Scores {
         ]
     }
 
-    /// The host of those that are left that scatters most.
-    fn most(&self, is_left: &[bool]) -> Option<(usize, Judged)> {
-        let left = (0..self.hosts).filter(|host| is_left[*host]);
-        let sums: Vec<(usize, [Sum; 2])> =
-            left.map(|host| (host, self.of_host(host, |other| is_left[other]))).collect();
-        let all = sums.iter().map(|(_, sums)| sums[0]).fold(Sum::default(), Sum::plus);
-        let errors = |(host, own): &(usize, [Sum; 2])| (*host, errors(*own, way(*own, all), all));
-        let known = sums.iter().map(errors).filter(|(_, errors)| !errors.is_nan());
+    /// The host that scatters most.
+    fn most(&self) -> Option<(usize, Judged)> {
+        let sums: Vec<[Sum; 2]> = (0..self.hosts).map(|host| self.of_host(host, host)).collect();
+        let all = sum_of(&sums);
+        let errors = |(host, own): (usize, &[Sum; 2])| (host, errors(*own, way(*own, all), all));
+        let known = sums.iter().enumerate().map(errors).filter(|(_, errors)| !errors.is_nan());
         let (host, _) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some((host, self.judged(host, is_left)?))
+        Some((host, self.judged(host)?))
     }
 
-    fn judged(&self, host: usize, is_left: &[bool]) -> Option<Judged> {
-        let own = self.of_host(host, |other| is_left[other]);
-        let others = (0..self.hosts).filter(|other| is_left[*other] && *other != host);
-        let sums: Vec<[Sum; 2]> =
-            others.map(|one| self.of_host(one, |other| is_left[other] && other != host)).collect();
-        let of_others = sums.iter().map(|sums| sums[0]).fold(Sum::default(), Sum::plus);
+    fn judged(&self, host: usize) -> Option<Judged> {
+        let own = self.of_host(host, host);
+        let others = (0..self.hosts).filter(|other| *other != host);
+        let sums: Vec<[Sum; 2]> = others.map(|other| self.of_host(other, host)).collect();
+        let of_others = sum_of(&sums);
         let all = of_others.plus(own[0]).plus(own[1]);
         let direction = way(own, all);
         let spread = Spread::of(sums.iter().map(|sums| errors(*sums, direction, of_others)))?;
@@ -182,6 +179,11 @@ impl Scores {
         let (tail, log) = (spread.tail(more), spread.log(more, 3.0 * self.hosts as f64));
         (!log.is_nan()).then_some(Judged { direction, tail, log })
     }
+}
+
+/// Of the cells between some hosts, of which each is sent once.
+fn sum_of(sums: &[[Sum; 2]]) -> Sum {
+    sums.iter().map(|[send, _]| *send).fold(Sum::default(), Sum::plus)
 }
 
 fn errors([send, receive]: [Sum; 2], direction: Direction, all: Sum) -> f64 {

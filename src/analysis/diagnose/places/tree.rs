@@ -188,16 +188,16 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let mut of_host = vec![0; leaf.len() * leaves];
     near.iter().flat_map(|(i, j)| [(*i, *j), (*j, *i)]).for_each(|(i, j)| of_host[i * leaves + leaf[j]] += 1);
     let (_, added) = pairs.misfit_between(&by_size(&leaf));
-    let mut of_leaf = vec![Vec::new(); leaves];
+    let mut within = vec![Vec::new(); leaves];
     let mut met = vec![[vec![], vec![]]; leaf.len()];
     for (i, j, time) in &pairs.known {
         [i, j].into_iter().for_each(|host| met[*host][usize::from(leaf[*i] != leaf[*j])].push(*time));
         if leaf[*i] == leaf[*j] {
-            of_leaf[leaf[*i]].push(time - added[*i] - added[*j]);
+            within[leaf[*i]].push(time - added[*i] - added[*j]);
         }
     }
-    let far = median(&mut of_leaf.concat()) + (between - inside) / 2.0;
-    let has_near = |leaf: usize| of_leaf[leaf].iter().any(|time| *time <= far);
+    let far = median(&mut within.concat()) + (between - inside) / 2.0;
+    let has_near = |leaf: usize| within[leaf].iter().any(|time| *time <= far);
     let are_several = leaf.iter().any(|own| *own != leaf[0]);
     let mut nearest = |host: usize| {
         let of_leaf = |other: &usize| of_host[host * leaves + other];

@@ -145,7 +145,7 @@ impl Verdict {
         // A host that has met none of its leaf is a leaf by itself.
         let is_leaf_known = |suspect: &Suspect| {
             let leaf = self.distances.leaf[suspect.place.hosts[0]];
-            are_leaves_known && self.distances.leaf.iter().filter(|own| **own == leaf).nth(1).is_some()
+            are_leaves_known && self.distances.members(leaf).len() > 1
         };
         let is_way = |suspect: &Suspect| match suspect.place.kind {
             Kind::Group => true,
