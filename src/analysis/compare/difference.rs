@@ -187,7 +187,7 @@ mod tests {
     fn folded(names: [&str; 3], seconds: [[f64; 3]; 3]) -> Folded {
         let times = vec![square(3, |i, j| seconds[i][j].ln())];
         let names = names.map(str::to_owned).to_vec();
-        Folded { names, lengths: vec![Bytes(8)], level: vec![1.0], times, apart: 0.0 }
+        Folded { lengths: vec![Bytes(8)], level: vec![1.0], times, ..Folded::empty(names) }
     }
 
     #[test]

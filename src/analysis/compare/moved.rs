@@ -79,7 +79,7 @@ mod tests {
             mean.set(i, j, of(i, j) + 0.001 * ((i * j) % 3) as f64);
         }
         let names = (0..8).map(|host| format!("n{host}")).collect();
-        Folded { names, lengths: vec![Bytes(8)], level: vec![1e-6], times: vec![mean], apart: 0.0 }
+        Folded { lengths: vec![Bytes(8)], level: vec![1e-6], times: vec![mean], ..Folded::empty(names) }
     }
 
     #[test]

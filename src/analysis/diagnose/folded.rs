@@ -22,6 +22,8 @@ pub type OfPairs = HashMap<(usize, usize), f64>;
 pub struct Folded {
     /// Names, `[host]`.
     pub names: Vec<String>,
+    /// From how many ranks its pairs are known, `[host]`.
+    pub ranks: Vec<usize>,
     /// Message lengths, ascending.
     pub lengths: Vec<Bytes>,
     /// Median over all pairs of hosts, of very many over some, seconds, `[length]`.
@@ -42,7 +44,7 @@ impl Folded {
     pub fn read(run: &dyn Run, statistic: Statistic, is_left_out: &[bool]) -> Result<Self, BoxError> {
         let hosts = &run.header().hosts;
         let run = &Unticked::of(run)?;
-        let mut folded = Self { apart: run.apart(), ..Self::empty(hosts.names().to_vec()) };
+        let mut folded = Self { apart: run.apart(), ..Self::of_ranks(hosts, is_left_out) };
         let part = |[values]: [&[f64]; 1]| Part::of(|pair| values[pair], hosts, &all(hosts), is_left_out);
         read_lengths(run, [statistic], part, |length, part| folded.push(length, part))?;
         Ok(folded)
@@ -65,8 +67,20 @@ impl Folded {
     }
 
     /// Of these hosts, without any length.
-    pub(super) fn empty(names: Vec<String>) -> Self {
-        Self { names, lengths: vec![], level: vec![], times: vec![], apart: 0.0 }
+    pub(in crate::analysis) fn empty(names: Vec<String>) -> Self {
+        Self { ranks: vec![1; names.len()], names, lengths: vec![], level: vec![], times: vec![], apart: 0.0 }
+    }
+
+    /// The same of the hosts of ranks of which some are left out.
+    pub(super) fn of_ranks(hosts: &Hosts, is_left_out: &[bool]) -> Self {
+        let left = |host| hosts.ranks_of(host).iter().filter(|rank| !is_left_out[**rank]).count();
+        Self { ranks: (0..hosts.count()).map(left).collect(), ..Self::empty(hosts.names().to_vec()) }
+    }
+
+    /// Which hosts' pairs are known from fewer ranks than those of most others, `[host]`: the middle of few cells scatters more.
+    pub fn are_of_fewer_ranks(&self) -> Vec<bool> {
+        let usual = median(&mut self.ranks.iter().map(|ranks| *ranks as f64).collect::<Vec<_>>());
+        self.ranks.iter().map(|ranks| (*ranks as f64) < usual).collect()
     }
 
     /// Adds a length.
@@ -79,8 +93,8 @@ impl Folded {
     /// This run in units of another one of the same hosts, length by length; levels are this run's. `None` where they
     /// share no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
-        let mut relative = Self::empty(self.names.clone());
-        relative.apart = self.apart + base.apart;
+        let apart = self.apart + base.apart;
+        let mut relative = Self { ranks: self.ranks.clone(), apart, ..Self::empty(self.names.clone()) };
         for (index, length) in self.lengths.iter().enumerate() {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
@@ -95,11 +109,10 @@ impl Folded {
     /// Some lengths, by number.
     pub fn of_lengths(&self, lengths: &[usize]) -> Self {
         Self {
-            names: self.names.clone(),
             lengths: lengths.iter().map(|length| self.lengths[*length]).collect(),
             level: lengths.iter().map(|length| self.level[*length]).collect(),
             times: lengths.iter().map(|length| self.times[*length].clone()).collect(),
-            apart: self.apart,
+            ..self.without_pairs()
         }
     }
 
@@ -129,8 +142,8 @@ impl Folded {
 
     /// Names, lengths and levels alone.
     pub fn without_pairs(&self) -> Self {
-        let (lengths, level) = (self.lengths.clone(), self.level.clone());
-        Self { lengths, level, apart: self.apart, ..Self::empty(self.names.clone()) }
+        let (names, ranks) = (self.names.clone(), self.ranks.clone());
+        Self { names, ranks, lengths: self.lengths.clone(), level: self.level.clone(), times: vec![], apart: self.apart }
     }
 
     /// Share of the pairs that were measured, one way at least, at the length at which most were.
@@ -177,6 +190,7 @@ impl Folded {
     pub fn of_hosts(&self, hosts: &[usize]) -> Self {
         Self {
             names: hosts.iter().map(|host| self.names[*host].clone()).collect(),
+            ranks: hosts.iter().map(|host| self.ranks[*host]).collect(),
             lengths: self.lengths.clone(),
             level: self.level.clone(),
             times: self.times.par_iter().map(|times| times.of(hosts)).collect(),

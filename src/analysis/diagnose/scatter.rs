@@ -31,7 +31,7 @@ pub(super) fn read_with_times(run: &dyn Run, is_left_out: &[bool]) -> Result<(Fo
     let hosts = &run.header().hosts;
     let names_of = |panel: &Vec<usize>| panel.iter().map(|host| hosts.names()[*host].clone()).collect();
     let (everybody, panels) = (all(hosts), panels(hosts.count()));
-    let mut folded = Folded { apart: run.apart(), ..Folded::empty(names_of(&everybody)) };
+    let mut folded = Folded { apart: run.apart(), ..Folded::of_ranks(hosts, is_left_out) };
     let mut scatter: Vec<Folded> = panels.iter().map(|panel| Folded::empty(names_of(panel))).collect();
     let part = |[times, deviations]: [&[f64]; 2]| {
         let share = |pair: usize| match times[pair] {

@@ -127,7 +127,13 @@ impl Least {
         (self.alike * latency).max(self.alike_long)
     }
 
-    /// Of a place. Healthy ways differ in latency, and in long messages no more than hosts.
+    /// Of a place. What some pairs of a host share may be a way.
+    fn of_place(self, place: &Place, is_long: bool) -> f64 {
+        let is_part = place.kind == Kind::Node && !place.toward.is_empty();
+        if is_part { self.way } else { self.of(place.kind, is_long) }
+    }
+
+    /// Of a place of a kind. Healthy ways differ in latency, and in long messages no more than hosts.
     fn of(self, kind: Kind, is_long: bool) -> f64 {
         match kind {
             Kind::Node | Kind::Rank | Kind::Fabric => self.host,
@@ -250,12 +256,13 @@ pub fn judge_with(folded: &Folded, distances: Distances, asked: Asked, known: &[
     };
     let mut views: Vec<View> =
         together(&bands).into_par_iter().map(|lengths| View::of(folded, lengths, shortest, &distances)).collect();
+    let is_fewer = folded.are_of_fewer_ranks();
     let mut suspects = Vec::new();
     let error = error(&distances, asked);
     let budget = Budget { views: independent_views(&views), error, least: asked.least };
     for _ in 0..PASSES {
         let before = suspects.len();
-        search((&mut views, bands.len()), (&distances, known), asked, budget, &mut suspects);
+        search((&mut views, bands.len()), (&distances, known, &is_fewer), asked, budget, &mut suspects);
         if suspects.len() == before {
             break;
         }
@@ -287,10 +294,11 @@ fn other_kinds(distances: &Distances) -> f64 {
 }
 
 /// `bands`: how many of the views, the first ones, are of one band each; then come those from a band on, of which the first
-/// is of all lengths; and those of single lengths, in which hosts alone are looked for.
+/// is of all lengths; and those of single lengths, in which hosts alone are looked for. `is_fewer`: hosts whose pairs are known
+/// from fewer ranks than others' ([`Folded::are_of_fewer_ranks`]), of which a few more are slow by chance, `[host]`.
 fn search(
     (views, bands): (&mut [View], usize),
-    (distances, known): (&Distances, &[Suspect]),
+    (distances, known, is_fewer): (&Distances, &[Suspect], &[bool]),
     asked: Asked,
     budget: Budget,
     suspects: &mut Vec<Suspect>,
@@ -344,7 +352,8 @@ fn search(
     cables::join(suspects);
     for _ in 0..PASSES {
         let is_named = named(suspects, hosts);
-        let of_view = |view: &View| hosts::in_part(view, distances, &is_named, budget);
+        let is_left_out: Vec<bool> = is_named.iter().zip(is_fewer).map(|(named, fewer)| *named || *fewer).collect();
+        let of_view = |view: &View| hosts::in_part(view, distances, &is_left_out, budget);
         let part = best(views[..wide].par_iter().flat_map_iter(of_view).collect());
         if part.is_empty() {
             break;

@@ -213,6 +213,11 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     by_size(&(0..leaf.len()).map(&mut nearest).collect::<Vec<_>>())
 }
 
+/// What none of these rests is slower than by chance, if they are normal.
+fn most_by_chance(rests: &[f64]) -> f64 {
+    (2.0 * (rests.len() as f64).ln()).sqrt() * scatter_about_zero(&mut rests.to_vec())
+}
+
 /// The way between two parts of so many, by number; inside all of them the same.
 fn way(label: &[usize], parts: usize, i: usize, j: usize) -> usize {
     let (low, high) = (label[i].min(label[j]), label[i].max(label[j]));
@@ -238,7 +243,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
     // What hosts add is known from all their pairs, and better than from those of their part.
     let (noise, own) = match noise {
         Some(noise) => (noise, vec![0.0; whole.len()]),
-        None => Pairs::of(times).misfit_between(&whole),
+        None => Pairs::of(times).between(&whole),
     };
     let mut times = times.clone();
     times.rows_mut().enumerate().for_each(|(i, row)| {
@@ -281,9 +286,13 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
             (2..=most.min(64)).chain((1..).map(|step| 64 + 8 * step).take_while(|count| *count <= most)).collect();
         let mut labels: Vec<Vec<usize>> =
             trees.iter().flat_map(|tree| counts.iter().map(|count| cut(tree, hosts, *count))).collect();
-        labels.extend(near(hosts, |i, j| square.at(i, j)).into_iter().filter(|label| label.iter().max() < Some(&most)));
+        let mut starts = near(hosts, |i, j| square.at(i, j));
         // What hosts add as long as all are in one part may be that they are far from most others.
         let is_one = best.label.iter().all(|own| *own == 0);
+        if is_one {
+            starts.extend(near(hosts, |i, j| (times.at(i, j) + times.at(j, i)) / 2.0));
+        }
+        labels.extend(starts.into_iter().filter(|label| label.iter().max() < Some(&most)));
         let start = if is_one { None } else { Some(&best.own[..]) };
         let fits = labels.into_par_iter().map(|label| pairs.fit(label, start));
         let found = fits.min_by(|a, b| a.cost.total_cmp(&b.cost)).map(|found| pairs.settle(found));
@@ -385,10 +394,12 @@ impl Pairs {
             if self.noise.is_some() {
                 break;
             }
-            for (i, j, time) in &self.known {
-                let rest = time - level[class(*i, *j)];
-                of_host[*i].push(rest - own[*j]);
-                of_host[*j].push(rest - own[*i]);
+            let rest = |(i, j, time): &(usize, usize, f64)| time - level[class(*i, *j)] - own[*i] - own[*j];
+            let most = if turn < means { most_by_chance(&self.known.iter().map(rest).collect::<Vec<_>>()) } else { f64::INFINITY };
+            for pair @ (i, j, _) in &self.known {
+                let rest = rest(pair).min(most);
+                of_host[*i].push(rest + own[*i]);
+                of_host[*j].push(rest + own[*j]);
             }
             if turn < means {
                 own = of_host.iter().map(|rests| if rests.is_empty() { 0.0 } else { rests.iter().mean() }).collect();
@@ -434,6 +445,17 @@ impl Pairs {
         let (count, ways) = (misfits.len() as f64, (parts * (parts - 1) / 2) as f64);
         let free = (count - ways - self.hosts as f64).max(count / 4.0).max(1.0);
         ((misfits.iter().sum::<f64>() / free).max(self.least), own)
+    }
+
+    /// The same, of pairs between parts alone, as inside them there may be parts again; the misfit is that of what these add too.
+    fn between(mut self, label: &[usize]) -> (f64, Vec<f64>) {
+        self.known.retain(|(i, j, _)| label[*i] != label[*j]);
+        let mut met = vec![0; self.hosts];
+        self.known.iter().flat_map(|(i, j, _)| [i, j]).for_each(|host| met[*host] += 1);
+        let (misfit, own) = self.misfit_between(label);
+        // A median errs by 1.25 deviations over the root of the number; a pair has two hosts.
+        let usual = median(&mut met.into_iter().map(f64::from).collect::<Vec<_>>());
+        (misfit * (1.0 + 2.0 * 1.25f64.powi(2) / usual.max(1.0)).sqrt(), own)
     }
 
     fn fit(&self, label: Vec<usize>, start: Option<&[f64]>) -> Fitted {

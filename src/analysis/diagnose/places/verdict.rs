@@ -100,7 +100,7 @@ impl Verdict {
             suspect.cells = suspect.agreement(suspect.effect / 2.0);
         }
         // What explains nothing any more besides all others is dropped.
-        suspects.retain(|own| own.effect >= least.of(own.place.kind, is_long(folded, own.range.1)));
+        suspects.retain(|own| own.effect >= least.of_place(&own.place, is_long(folded, own.range.1)));
         let ways = suspects.clone();
         suspects.retain(|own| !ways.iter().any(|way| is_end_of(own, way)));
         suspects.sort_by(|a, b| a.log.total_cmp(&b.log).then(b.effect.total_cmp(&a.effect)));
@@ -252,6 +252,18 @@ mod tests {
             Verdict::of(&folded, suspects, Distances::flat(24), Least::OF_TIMES).suspects.len()
         };
         assert_eq!([named(&[0, 1]), named(&[0, 1, 20])], [1, 2]);
+    }
+
+    #[test]
+    fn some_pairs_of_a_host_are_slow_from_as_much_on_as_a_way_is() {
+        let named = |more: f64| {
+            let values = square(12, |i, j| if i.min(j) == 0 && i.max(j) < 5 { more } else { 0.0 });
+            let folded = Folded::of_logarithms(&[8], vec![values]);
+            let place = Place { toward: vec![1, 2, 3, 4], ..Place::of(Kind::Node, vec![0], Direction::Both) };
+            let suspects = vec![Suspect::at(place, 0.06, -20.0, (0, 0))];
+            Verdict::of(&folded, suspects, Distances::flat(12), Least::OF_TIMES).suspects.len()
+        };
+        assert_eq!([named(0.06), named(0.03)], [1, 0]);
     }
 
     #[test]

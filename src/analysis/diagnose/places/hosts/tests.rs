@@ -219,3 +219,20 @@ fn how_little_is_known_of_sides_does_not_matter_to_what_is_slow_both_ways() {
     let one_way = |of_side: f64| way(0.05, 0.05, &common, &spread(of_side)).2;
     assert!(one_way(1000.0) < one_way(2.0) && one_way(2.0) < tail(0.1 / 0.01, 2.0).ln());
 }
+
+#[test]
+fn a_host_of_which_fewer_ranks_are_known_is_not_judged_by_some_of_its_pairs() {
+    let named = |ranks: usize| {
+        let mut rng = generator(9);
+        let is_slow = |i: usize, j: usize| i.min(j) == 2 && i.max(j) >= 44;
+        let values = square(48, |i, j| if is_slow(i, j) { 0.4 } else { 0.01 * normal(&mut rng) });
+        let mut folded = Folded::of_logarithms(&[8], vec![values]);
+        folded.ranks = vec![2; 48];
+        folded.ranks[2] = ranks;
+        let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+        let verdict = judge_with(&folded, Distances::flat(48), asked, &[]);
+        let is_part = |own: &&Suspect| own.place.kind == Kind::Node && own.place.toward == [44, 45, 46, 47];
+        verdict.suspects.iter().filter(is_part).count()
+    };
+    assert_eq!([named(2), named(1)], [1, 0]);
+}

@@ -28,6 +28,30 @@ fn leaves_of_any_size_are_found() {
 }
 
 #[test]
+fn leaves_are_found_where_what_hosts_add_explains_nearly_all_or_one_way_or_cable_is_slow() {
+    // The size of three leaves, what the way of the first adds, and what a cable in the last adds.
+    for (sizes, way, cable) in [
+        // But for the three pairs of the small leaf.
+        (&[3, 61][..], 0.0, 0.0),
+        // Pairs of both others are nearer than those of the slow one.
+        (&[9, 6, 17], 1.8, 0.0),
+        // Half of what is known of the small leaf.
+        (&[7, 3], 0.0, 1.5),
+    ] {
+        let mut rng = generator(6);
+        let leaf: Vec<usize> = sizes.iter().enumerate().flat_map(|(leaf, size)| vec![leaf; *size]).collect();
+        let last = leaf.len() - 2;
+        let times = square(leaf.len(), |i, j| {
+            let is_cable = i.min(j) == last && i.max(j) == last + 1;
+            let far = if leaf[i] == leaf[j] { 0.0 } else { 0.3 };
+            let of_way = if (leaf[i] == 0) != (leaf[j] == 0) { way } else { 0.0 };
+            1.0 + far + of_way + if is_cable { cable } else { 0.0 } + 0.01 * normal(&mut rng)
+        });
+        assert!(is_same_partition(&leaves(&times), &leaf), "{sizes:?}: {:?}", leaves(&times));
+    }
+}
+
+#[test]
 fn leaves_of_very_many_hosts_are_found_from_some() {
     let mut rng = generator(8);
     let leaf = drawn::leaves(&[40, 110, 40, 43, 10], &mut rng);
