@@ -77,7 +77,8 @@ impl Folded {
         Self { ranks: (0..hosts.count()).map(left).collect(), ..Self::empty(hosts.names().to_vec()) }
     }
 
-    /// Which hosts' pairs are known from fewer ranks than those of most others, `[host]`: the middle of few cells scatters more.
+    /// Which hosts' pairs are known from fewer ranks than those of most others, `[host]`: the middle of fewer cells scatters
+    /// more.
     pub fn are_of_fewer_ranks(&self) -> Vec<bool> {
         let usual = median(&mut self.ranks.iter().map(|ranks| *ranks as f64).collect::<Vec<_>>());
         self.ranks.iter().map(|ranks| (*ranks as f64) < usual).collect()
@@ -143,7 +144,14 @@ impl Folded {
     /// Names, lengths and levels alone.
     pub fn without_pairs(&self) -> Self {
         let (names, ranks) = (self.names.clone(), self.ranks.clone());
-        Self { names, ranks, lengths: self.lengths.clone(), level: self.level.clone(), times: vec![], apart: self.apart }
+        Self {
+            names,
+            ranks,
+            lengths: self.lengths.clone(),
+            level: self.level.clone(),
+            times: vec![],
+            apart: self.apart,
+        }
     }
 
     /// Share of the pairs that were measured, one way at least, at the length at which most were.

@@ -187,17 +187,22 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     let leaf: Vec<usize> = leaf.iter().map(|own| joined[*own]).collect();
     let mut of_host = vec![0; leaf.len() * leaves];
     near.iter().flat_map(|(i, j)| [(*i, *j), (*j, *i)]).for_each(|(i, j)| of_host[i * leaves + leaf[j]] += 1);
-    let (_, added) = pairs.misfit_between(&by_size(&leaf));
-    let mut within = vec![Vec::new(); leaves];
+    // What a slow way of a leaf adds, or most of its hosts, is in all of its pairs with others.
+    let of_ways = pairs.misfit_between(&by_size(&leaf)).1;
+    let (.., of_hosts) = pairs.cost(|i, j| usize::from(leaf[i] != leaf[j]), 2);
+    let (mut usual, mut nearest_of) = (Vec::new(), vec![f64::INFINITY; leaves]);
     let mut met = vec![[vec![], vec![]]; leaf.len()];
     for (i, j, time) in &pairs.known {
         [i, j].into_iter().for_each(|host| met[*host][usize::from(leaf[*i] != leaf[*j])].push(*time));
         if leaf[*i] == leaf[*j] {
-            within[leaf[*i]].push(time - added[*i] - added[*j]);
+            let [as_way, as_hosts] = [&of_ways, &of_hosts].map(|added| time - added[*i] - added[*j]);
+            usual.push(as_way);
+            let nearest = &mut nearest_of[leaf[*i]];
+            *nearest = nearest.min(as_way).min(as_hosts);
         }
     }
-    let far = median(&mut within.concat()) + (between - inside) / 2.0;
-    let has_near = |leaf: usize| within[leaf].iter().any(|time| *time <= far);
+    let far = median(&mut usual) + (between - inside) / 2.0;
+    let has_near = |leaf: usize| nearest_of[leaf] <= far;
     let are_several = leaf.iter().any(|own| *own != leaf[0]);
     let mut nearest = |host: usize| {
         let of_leaf = |other: &usize| of_host[host * leaves + other];
@@ -213,9 +218,13 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     by_size(&(0..leaf.len()).map(&mut nearest).collect::<Vec<_>>())
 }
 
-/// What none of these rests is slower than by chance, if they are normal.
-fn most_by_chance(rests: &[f64]) -> f64 {
-    (2.0 * (rests.len() as f64).ln()).sqrt() * scatter_about_zero(&mut rests.to_vec())
+/// What a rest counts as at most, of pairs of so many hosts: what none is slower than by chance, if they are normal; but of
+/// no more pairs than every host may have one of: where it has two it is no single cable's, and no moment's.
+fn most_of_one(rests: &[f64], hosts: usize) -> f64 {
+    let by_chance = (2.0 * (rests.len() as f64).ln()).sqrt() * scatter_about_zero(&mut rests.to_vec());
+    let of_others =
+        (hosts / 2 < rests.len()).then(|| *rests.to_vec().select_nth_unstable_by(hosts / 2, |a, b| b.total_cmp(a)).1);
+    of_others.map_or(f64::INFINITY, |slowest| slowest.max(by_chance))
 }
 
 /// The way between two parts of so many, by number; inside all of them the same.
@@ -395,7 +404,11 @@ impl Pairs {
                 break;
             }
             let rest = |(i, j, time): &(usize, usize, f64)| time - level[class(*i, *j)] - own[*i] - own[*j];
-            let most = if turn < means { most_by_chance(&self.known.iter().map(rest).collect::<Vec<_>>()) } else { f64::INFINITY };
+            let most = if turn < means {
+                most_of_one(&self.known.iter().map(rest).collect::<Vec<_>>(), self.hosts)
+            } else {
+                f64::INFINITY
+            };
             for pair @ (i, j, _) in &self.known {
                 let rest = rest(pair).min(most);
                 of_host[*i].push(rest + own[*i]);
@@ -447,7 +460,8 @@ impl Pairs {
         ((misfits.iter().sum::<f64>() / free).max(self.least), own)
     }
 
-    /// The same, of pairs between parts alone, as inside them there may be parts again; the misfit is that of what these add too.
+    /// The same from pairs between parts alone, as inside these there may be parts again; the misfit is that of a pair inside,
+    /// of which what its hosts add was taken off.
     fn between(mut self, label: &[usize]) -> (f64, Vec<f64>) {
         self.known.retain(|(i, j, _)| label[*i] != label[*j]);
         let mut met = vec![0; self.hosts];

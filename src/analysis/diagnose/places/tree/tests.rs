@@ -235,3 +235,14 @@ fn a_slow_host_is_no_leaf_where_times_have_no_noise_but_their_precision() {
         assert_eq!(leaves(&times), (0..hosts).map(|host| host % 2).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn a_leaf_most_of_whose_hosts_are_slow_is_one() {
+    let mut rng = generator(12);
+    let leaf: Vec<usize> = (0..24).map(|host| host / 3).collect();
+    // What the way of their leaf would add to all pairs but these.
+    let slow = |host: usize| if host < 2 { 0.08 } else { 0.0 };
+    let far = |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { 0.2 };
+    let times = square(24, |i, j| 1.0 + far(i, j) + slow(i) + slow(j) + 0.005 * normal(&mut rng));
+    assert!(is_same_partition(&rejoined(&leaf, &times), &leaf), "{:?}", rejoined(&leaf, &times));
+}
