@@ -38,9 +38,7 @@ pub(super) fn retest(
     before: &mut Before,
 ) -> Result<Retested, FabricError> {
     let usual = Usual::of(plan, fabric, cells)?;
-    let suspects = usual.suspects(plan, cells, before);
-    *before = suspects.iter().map(|suspect| ((suspect.source, suspect.destination), suspect.weight)).collect();
-    let own = worst_of(suspects, plan.retests(), &plan.hosts);
+    let own = worst_of(usual.suspects(plan, cells, before), plan.retests(), &plan.hosts);
     let mut worst = fabric.worst(own, plan.retests())?;
     let unmet = usual.unmet(plan, fabric, (index, cells), plan.retests() / 3)?;
     worst.truncate(plan.retests() - unmet.len());
@@ -173,7 +171,11 @@ mod tests {
 
     /// The pairs that are measured again at each length, on hosts with these faults.
     fn retested(machine: &Machine, schedule: Schedule) -> Vec<HashSet<(Rank, Rank)>> {
-        let lengths = Sweep::list(&[Bytes(0), Bytes(65536)]).unwrap();
+        retested_at(machine, schedule, &[Bytes(0), Bytes(65536)])
+    }
+
+    fn retested_at(machine: &Machine, schedule: Schedule, lengths: &[Bytes]) -> Vec<HashSet<(Rank, Rank)>> {
+        let lengths = Sweep::list(lengths).unwrap();
         let config = Config { schedule, sweep: lengths, iterations: 20, ..Config::default() };
         let plan = Plan { mode: Mode::OneToOne, config, hosts: machine.hosts.clone() };
         let mut run = MemoryRun::new(Header::of(&plan, Provenance::default()));
@@ -206,6 +208,18 @@ mod tests {
             let pairs = &retested(&machine, schedule)[0];
             let hosts = |pair: &(Rank, Rank)| (machine.hosts.host_of(pair.0), machine.hosts.host_of(pair.1));
             assert!(pairs.iter().any(|pair| hosts(pair) == (3, 5)), "{schedule}: {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn far_pairs_of_hosts_most_of_whose_pairs_are_near_leave_places_for_a_link_that_lasts() {
+        // 18 and 14 hosts: across the spine it takes longer than over the link.
+        let link = Fault::Link { hosts: (3, 5), direction: Direction::Both, symptom: Symptom::Slower(1.3) };
+        let mut machine = Machine::leaf_spine(32, 2, 1).with(link);
+        [30, 31].into_iter().for_each(|host| machine.leaf_of_host[host] = 0);
+        for schedule in Schedule::ALL {
+            let pairs = &retested_at(&machine, schedule, &[Bytes(0), Bytes(8)])[1];
+            assert!(pairs.contains(&(3, 5)), "{schedule}: {pairs:?}");
         }
     }
 

@@ -3,8 +3,8 @@
 //! In: the cells of a length that every process has. Out: [`Suspect`]s, and the worst of many. First come pairs that failed or
 //! timed out, then those that are slower than both of their hosts are to others, those that take longer than the ways to
 //! hosts that are near, and pairs of hosts that are slow to everybody, by how many times. Half of the places are for pairs
-//! that were suspicious at the length before as well: on a large machine some pairs are disturbed by chance at every
-//! length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so that one
+//! that were suspicious by themselves at the length before as well: on a large machine some pairs are disturbed by chance at
+//! every length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so that one
 //! bad host does not take all places. No process ever sees all cells: each keeps the worst of its own, and the lists are
 //! merged. Where most pairs are left out, also which slow hosts have not met. Nothing is measured here.
 
@@ -39,7 +39,8 @@ pub struct Suspect {
     /// The larger, the worse: infinite without a sample, else the median over that of the slower of its hosts, or over the
     /// longer one of the ways to hosts that are near, or, where that host is slow, over that of the median host.
     pub weight: f64,
-    /// The smaller of this weight and that at the length before; 0 where it was not suspicious there.
+    /// The smaller of what the pair weighs by itself and what it did at the length before; 0 where it was not suspicious
+    /// there. By itself: where ways to near hosts are known, over these alone, for hosts of two leaves are far from each other.
     pub lasting: f64,
 }
 
@@ -75,7 +76,7 @@ pub fn worst_of(mut suspects: Vec<Suspect>, most: usize, hosts: &Hosts) -> Vec<S
     worst
 }
 
-/// The suspects of a length among a process's own cells, for the next length: what each weighs.
+/// The suspects of a length among a process's own cells, for the next length: what each weighs by itself.
 pub(super) type Before = HashMap<(Rank, Rank), f64>;
 
 /// Whether a cell is inside a host (0) or between hosts (1).
@@ -227,12 +228,13 @@ impl Usual {
         by_thirds.get(1).map_or(f64::NAN, |most| self.beyond(plan, [me, other], value) / most)
     }
 
-    /// The suspects among the cells of this process.
-    pub(super) fn suspects(&self, plan: &Plan, cells: &Cells, before: &Before) -> Vec<Suspect> {
+    /// The suspects among the cells of this process. `before`: those of the length before, then those of this one.
+    pub(super) fn suspects(&self, plan: &Plan, cells: &Cells, before: &mut Before) -> Vec<Suspect> {
         let tried = cells
             .iter()
             .filter(|(source, destination, cell)| source != destination && cell.state != State::NotScheduled);
-        tried
+        let mut now = Before::new();
+        let suspects = tried
             .map(|(source, destination, cell)| {
                 let class = class(plan, source, destination);
                 let ends = [source, destination].map(|rank| self.of_host[plan.hosts.host_of(rank)][class]);
@@ -243,17 +245,22 @@ impl Usual {
                 let of_host = if host >= SUSPICIOUS { residual * host } else { f64::NAN };
                 let ranks = ends_of(cells, source, destination);
                 let detour = if class == 1 { self.detour(plan, cells, ranks, cell.summary.median) } else { f64::NAN };
-                let worse = residual.max(of_host).max(detour);
-                let weight = match cell.state {
+                let weight = |by: f64| match cell.state {
                     State::Failed | State::TimedOut => f64::INFINITY,
-                    _ if worse >= SUSPICIOUS => worse,
+                    _ if by >= SUSPICIOUS => by,
                     _ => 0.0,
                 };
-                let lasting = before.get(&(source, destination)).map_or(0.0, |before| before.min(weight));
-                Suspect { source, destination, weight, lasting }
+                let by_itself = weight(if detour.is_nan() { residual.max(of_host) } else { detour });
+                if by_itself > 0.0 {
+                    now.insert((source, destination), by_itself);
+                }
+                let lasting = before.get(&(source, destination)).map_or(0.0, |before| before.min(by_itself));
+                Suspect { source, destination, weight: weight(residual.max(of_host).max(detour)), lasting }
             })
             .filter(|suspect| suspect.weight > 0.0)
-            .collect()
+            .collect();
+        *before = now;
+        suspects
     }
 }
 
