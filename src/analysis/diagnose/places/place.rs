@@ -148,6 +148,20 @@ pub(super) fn slow_range(effects: &[f64]) -> Option<(usize, usize)> {
     Some((*slow.first()?, *slow.last()?))
 }
 
+/// The same of what was found in a range: there, and next to it without a gap.
+pub(super) fn slow_around(effects: &[f64], (first, last): (usize, usize)) -> Option<(usize, usize)> {
+    let slow = slow_lengths(effects);
+    let inside = || slow.iter().copied().filter(|length| (first..=last).contains(length));
+    let (mut low, mut high) = (inside().min()?, inside().max()?);
+    while low > 0 && slow.contains(&(low - 1)) {
+        low -= 1;
+    }
+    while slow.contains(&(high + 1)) {
+        high += 1;
+    }
+    Some((low, high))
+}
+
 impl Suspect {
     /// Cells that are slow by so much.
     pub fn agreement(&self, least: f64) -> Agreement {

@@ -9,7 +9,7 @@ use super::{
     distance::Distances,
     fit::{Fit, centre, median_error},
     leaves::ALL,
-    place::{Suspect, slow_range},
+    place::{Suspect, slow_around, slow_range},
     view::{is_long, leave_out, medians},
 };
 use crate::{
@@ -77,13 +77,16 @@ impl Verdict {
                 suspect.effects[first..=last].fill(f64::NAN);
             }
             let most = suspect.effects.iter().copied().fold(0.0, f64::max);
+            let mut effects = suspect.effects.clone();
             // The largest effect of a single pair may be a moment's: it counts as no more than what the lengths share in which
-            // the link was found.
-            let mut clipped = suspect.effects.clone();
-            if suspect.place.kind == Kind::Link {
-                clipped.iter_mut().filter(|own| **own > suspect.effect).for_each(|own| *own = suspect.effect);
-            }
-            match slow_range(&clipped) {
+            // the link was found, and what is slow apart from these is none of it.
+            let range = if suspect.place.kind == Kind::Link {
+                effects.iter_mut().filter(|own| **own > suspect.effect).for_each(|own| *own = suspect.effect);
+                slow_around(&effects, suspect.range)
+            } else {
+                None
+            };
+            match range.or_else(|| slow_range(&effects)) {
                 Some((first, last)) if most > 0.0 => {
                     suspect.range = (first, last);
                     suspect.effect = median(&mut suspect.effects[first..=last].to_vec());
@@ -252,6 +255,17 @@ mod tests {
             Verdict::of(&folded, suspects, Distances::flat(24), Least::OF_TIMES).suspects.len()
         };
         assert_eq!([named(&[0, 1]), named(&[0, 1, 20])], [1, 2]);
+    }
+
+    #[test]
+    fn a_moment_at_another_length_is_none_of_the_lengths_at_which_a_link_is_slow() {
+        let at = |more: f64| square(8, move |i, j| if (i.min(j), i.max(j)) == (1, 5) { more } else { 0.0 });
+        let more = [0.5, 0.0, 0.0, 0.0, 0.3, 0.5];
+        let folded = Folded::of_logarithms(&[1, 2, 4, 8, 16, 32], more.map(at).to_vec());
+        let link = Suspect::at(Place::of(Kind::Link, vec![1, 5], Direction::Both), 0.5, -20.0, (5, 5));
+        let verdict = Verdict::of(&folded, vec![link], Distances::flat(8), Least::OF_TIMES);
+        let [link] = &verdict.suspects[..] else { panic!("{} are slow", verdict.suspects.len()) };
+        assert!(link.range == (4, 5) && (link.effect - 0.4).abs() < 0.01, "{:?} {}", link.range, link.effect);
     }
 
     #[test]
