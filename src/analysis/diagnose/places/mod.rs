@@ -46,7 +46,7 @@
 //! cards from a slow leaf switch, where hosts of the leaf were not measured among each other (it says the leaf if that is
 //! known, and its hosts otherwise); which cable it is that some pairs share where no leaves are known (it says so); a kind
 //! of hosts from very many faults; faults on more than half of the peers. A host most of whose pairs cross what was found is
-//! not judged as a whole.
+//! not judged as a whole, and one of which fewer ranks are known than of most not by some of its pairs.
 
 mod again;
 mod bursts;
