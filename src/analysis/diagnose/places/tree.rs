@@ -118,11 +118,12 @@ pub fn leaves_of_many(times: &Square, most: usize) -> Vec<usize> {
 
 /// What a rest counts as at most, of pairs of so many hosts: what none is slower than by chance, if they are normal; but of
 /// no more pairs than every host may have one of: where it has two it is no single cable's, and no moment's.
-fn most_of_one(rests: &[f64], hosts: usize) -> f64 {
-    let by_chance = (2.0 * (rests.len() as f64).ln()).sqrt() * scatter_about_zero(&mut rests.to_vec());
-    let of_others =
-        (hosts / 2 < rests.len()).then(|| *rests.to_vec().select_nth_unstable_by(hosts / 2, |a, b| b.total_cmp(a)).1);
-    of_others.map_or(f64::INFINITY, |slowest| slowest.max(by_chance))
+fn most_of_one(mut rests: Vec<f64>, hosts: usize) -> f64 {
+    if rests.len() <= hosts / 2 {
+        return f64::INFINITY;
+    }
+    let of_others = *rests.select_nth_unstable_by(hosts / 2, |a, b| b.total_cmp(a)).1;
+    of_others.max((2.0 * (rests.len() as f64).ln()).sqrt() * scatter_about_zero(&mut rests))
 }
 
 /// The way between two parts of so many, by number; inside all of them the same.
@@ -302,11 +303,8 @@ impl Pairs {
                 break;
             }
             let rest = |(i, j, time): &(usize, usize, f64)| time - level[class(*i, *j)] - own[*i] - own[*j];
-            let most = if turn < means {
-                most_of_one(&self.known.iter().map(rest).collect::<Vec<_>>(), self.hosts)
-            } else {
-                f64::INFINITY
-            };
+            let all = || self.known.iter().map(rest).collect();
+            let most = if turn < means { most_of_one(all(), self.hosts) } else { f64::INFINITY };
             for pair @ (i, j, _) in &self.known {
                 let rest = rest(pair).min(most);
                 of_host[*i].push(rest + own[*i]);
