@@ -95,7 +95,7 @@ impl Folded {
     /// share no length.
     pub fn relative_to(&self, base: &Self) -> Option<Self> {
         let apart = self.apart + base.apart;
-        let mut relative = Self { ranks: self.ranks.clone(), apart, ..Self::empty(self.names.clone()) };
+        let mut relative = Self { apart, ..self.of_lengths(&[]) };
         for (index, length) in self.lengths.iter().enumerate() {
             let Some(other) = base.lengths.iter().position(|other| other == length) else { continue };
             relative.lengths.push(*length);
@@ -141,17 +141,10 @@ impl Folded {
         (0..self.lengths.len()).map(of_length).collect()
     }
 
-    /// Names, lengths and levels alone.
+    /// All but the pairs.
     pub fn without_pairs(&self) -> Self {
-        let (names, ranks) = (self.names.clone(), self.ranks.clone());
-        Self {
-            names,
-            ranks,
-            lengths: self.lengths.clone(),
-            level: self.level.clone(),
-            times: vec![],
-            apart: self.apart,
-        }
+        let (ranks, lengths, level) = (self.ranks.clone(), self.lengths.clone(), self.level.clone());
+        Self { ranks, lengths, level, apart: self.apart, ..Self::empty(self.names.clone()) }
     }
 
     /// Share of the pairs that were measured, one way at least, at the length at which most were.

@@ -276,8 +276,8 @@ pub fn more_than_elsewhere(own: &[f64], seen: &[f64], all: &[f64], least: f64) -
     slow * (share / usual).ln() + if fast > 0.0 { fast * ((1.0 - share) / (1.0 - usual)).ln() } else { 0.0 }
 }
 
-/// The hosts that are slow with some of the others, but not as a whole; not those for which `is_named`.
-pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Budget) -> Vec<Suspect> {
+/// The hosts that are slow with some of the others, but not as a whole; without those for which `is_left_out`.
+pub fn in_part(view: &View, distances: &Distances, is_left_out: &[bool], budget: Budget) -> Vec<Suspect> {
     let fit = &view.fit;
     let hosts = fit.send.len();
     let of_pair = |i: usize, j: usize| Direction::Both.of(fit.rest.at(i, j), fit.rest.at(j, i));
@@ -300,7 +300,7 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
         near == 0 && known > 0 && far as f64 > ALL * all as f64
     };
     let levels = |host: usize| {
-        let is_known = |other: &usize| *other != host && !is_named[*other] && !of_pair(host, *other).is_nan();
+        let is_known = |other: &usize| *other != host && !is_left_out[*other] && !of_pair(host, *other).is_nan();
         let others: Vec<usize> = (0..hosts).filter(is_known).collect();
         let rests: Vec<f64> = others.iter().map(|other| of_pair(host, *other)).collect();
         let found = two_levels(&rests, view.pair_noise)?;
@@ -308,7 +308,7 @@ pub fn in_part(view: &View, distances: &Distances, is_named: &[bool], budget: Bu
         let slow = found.is_upper.iter().filter(|slow| **slow).count();
         (slow > 1 && slow + 1 < rests.len() && !is_way_out(host, &others, &found)).then_some((host, others, found))
     };
-    let all: Vec<_> = (0..hosts).into_par_iter().filter(|host| !is_named[*host]).filter_map(levels).collect();
+    let all: Vec<_> = (0..hosts).into_par_iter().filter(|host| !is_left_out[*host]).filter_map(levels).collect();
     let peers = Gains::of(all.iter().map(|(.., found)| found.gain), hosts - all.len());
     let suspect = |(host, others, found): &(usize, Vec<usize>, Mixture)| {
         let slow: Vec<usize> =

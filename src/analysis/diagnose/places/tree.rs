@@ -2,10 +2,11 @@
 //!
 //! In: what pairs take at short lengths. Out: the leaf of every host ([`leaves`]), and how well a structure describes
 //! the times ([`Pairs::cost`]). Hosts of one leaf are nearer to each other than to others, whatever each of them adds:
-//! hosts are joined by what is left of their times without the hosts' own parts, and by how alike their times to the
-//! same others are (average linkage), and of all partitions on the way the one is taken that describes the times with
-//! the fewest bits (minimum description length, Rissanen 1978): the logarithm of the mean misfit for every pair, and
-//! the label of every host. Then every part is looked at by itself. Which leaves are one after all is [`joined`]'s.
+//! hosts are joined by what is left of their times without the hosts' own parts, by how alike their times to the same
+//! others are (average linkage), and by their nearest pairs ([`near`]), and of all partitions on the way the one is
+//! taken that describes the times with the fewest bits (minimum description length, Rissanen 1978): the logarithm of
+//! the mean misfit for every pair, and the label of every host. Then every part is looked at by itself. Which leaves are
+//! one after all is [`joined`]'s.
 
 mod joined;
 
