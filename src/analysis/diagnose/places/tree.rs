@@ -10,12 +10,14 @@
 
 mod joined;
 
+use std::f64::consts::{FRAC_2_PI, LN_2};
+
 pub use joined::{apart, rejoined};
 use kodama::{Dendrogram, Method, linkage};
 use rayon::prelude::*;
 use statrs::statistics::Statistics;
 
-use super::distance::LEAST_STEP;
+use super::{distance::LEAST_STEP, fit::HUBER};
 use crate::{
     analysis::{groups::by_size, square::Square},
     stats::{median, scatter_about_zero},
@@ -127,6 +129,14 @@ fn most_of_one(mut rests: Vec<f64>, hosts: usize) -> f64 {
     of_others.max((2.0 * (rests.len() as f64).ln()).sqrt() * scatter_about_zero(&mut rests))
 }
 
+/// How long a description of a rest is, in units of the mean misfit that is known: of a normal distribution whose tails are
+/// exponential (Huber 1964). That small rests get smaller says little: of many partitions one makes them so by chance.
+fn surprise(rest: f64) -> f64 {
+    let deviations = rest.abs() * FRAC_2_PI.sqrt();
+    let near = deviations.min(HUBER);
+    near * (deviations - near / 2.0)
+}
+
 /// The way between two parts of so many, by number; inside all of them the same.
 fn way(label: &[usize], parts: usize, i: usize, j: usize) -> usize {
     let (low, high) = (label[i].min(label[j]), label[i].max(label[j]));
@@ -149,13 +159,13 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
     if count < 2 || step < least {
         return vec![0; whole.len()];
     }
-    // What hosts add is known from all their pairs, and better than from those of their part.
-    let (noise, own) = match noise {
+    // What hosts add is known best from their pairs with other parts, as in their own there may be parts again.
+    let (of_pairs, own) = match noise {
         Some(noise) => (noise, vec![0.0; whole.len()]),
         None => Pairs::of(times).between(&whole),
     };
-    let mut times = times.clone();
-    times.rows_mut().enumerate().for_each(|(i, row)| {
+    let mut without = times.clone();
+    without.rows_mut().enumerate().for_each(|(i, row)| {
         row.iter_mut().zip(&own).for_each(|(time, other)| *time -= (own[i] + other) as f32);
     });
     let mut label = whole.clone();
@@ -165,7 +175,12 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
         if members.len() < 4 {
             continue;
         }
-        let inner = split_by(&times.of(&members), Some(noise), least, size);
+        // Unless a part is nearly all: four times as many pairs say it twice as exactly.
+        let inner = if noise.is_none() && members.len() > 4 * (whole.len() - members.len()) {
+            split_by(&times.of(&members), None, least, size)
+        } else {
+            split_by(&without.of(&members), Some(of_pairs), least, size)
+        };
         for (host, own) in members.iter().zip(&inner).filter(|(_, own)| **own > 0) {
             label[*host] = next + own - 1;
         }
@@ -177,7 +192,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
 /// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs
 /// where it is known, and hosts add nothing.
 fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
-    let pairs = Pairs { noise, ..Pairs::of(times) };
+    let pairs = Pairs::of(times).with_noise(noise);
     let hosts = pairs.hosts;
     let mut best = pairs.fit(vec![0; hosts], None);
     for _ in 0..TURNS {
@@ -276,6 +291,11 @@ impl Pairs {
         Self { hosts, known, least: (METRE * usual).max(f64::MIN_POSITIVE), noise: None }
     }
 
+    /// The same whose mean misfit is known, and of which hosts add nothing.
+    pub fn with_noise(self, noise: Option<f64>) -> Self {
+        Self { noise, ..self }
+    }
+
     /// How long a description of the times is by distance classes, `[class]`, of which there are so many, without that
     /// of the classes; and the level of each, and what every host adds.
     pub fn cost(&self, class: impl Fn(usize, usize) -> usize, classes: usize) -> (f64, Vec<f64>, Vec<f64>) {
@@ -324,7 +344,11 @@ impl Pairs {
         }
         let rest = |(i, j, time): &(usize, usize, f64)| time - level[class(*i, *j)] - own[*i] - own[*j];
         let misfit = self.mean_misfit(rest);
-        ((self.cost_of(misfit), misfit), level, own)
+        let cost = match self.noise {
+            Some(noise) => self.known.iter().map(|pair| surprise(rest(pair) / noise)).sum(),
+            None => self.cost_of(misfit),
+        };
+        ((cost, misfit), level, own)
     }
 
     /// Mean of what is left of pairs, either way.
@@ -332,15 +356,10 @@ impl Pairs {
         self.known.iter().map(|pair| rest(pair).abs()).sum::<f64>() / self.known.len() as f64
     }
 
-    /// How long a description of pairs with this mean misfit is: of a double exponential distribution, whose width is
-    /// known, or is what describes the misfits best.
+    /// How long a description of pairs with this mean misfit is: of a double exponential distribution whose width is what
+    /// describes the misfits best. What hosts add was found from the same pairs.
     pub fn cost_of(&self, misfit: f64) -> f64 {
-        let count = self.known.len() as f64;
-        match self.noise {
-            Some(noise) => count * misfit / noise,
-            // What hosts add was found from the same pairs.
-            None => (count - self.hosts as f64).max(1.0) * misfit.max(self.least).ln(),
-        }
+        (self.known.len() as f64 - self.hosts as f64).max(1.0) * misfit.max(self.least).ln()
     }
 
     /// Mean misfit of pairs between parts, and what every host adds. Every way between two parts has a level of its
@@ -371,10 +390,14 @@ impl Pairs {
 
     fn fit(&self, label: Vec<usize>, start: Option<&[f64]>) -> Fitted {
         let parts = label.iter().max().map_or(1, |last| last + 1) as f64;
-        let ((cost, misfit), level, own) = self.cost_from(|i, j| usize::from(label[i] != label[j]), 2, start);
-        // Between parts it takes longer, and by more than single pairs differ: else these are no leaves.
+        let class = |i: usize, j: usize| usize::from(label[i] != label[j]);
+        let ((cost, misfit), level, own) = self.cost_from(class, 2, start);
+        // Between parts it takes longer, and by more than single pairs differ: else these are no leaves. Half of the pairs
+        // say how much that is, as those of one bad host may be most of the mean.
         let step = level[1] - level[0];
-        let is_tree = parts == 1.0 || step > 2.0 * misfit;
+        let rest = |(i, j, time): &(usize, usize, f64)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs();
+        let usual = || median(&mut self.known.iter().map(rest).collect::<Vec<_>>()) / LN_2;
+        let is_tree = parts == 1.0 || step > 2.0 * misfit || step > 2.0 * usual();
         let cost = if is_tree { cost + self.hosts as f64 * parts.ln() } else { f64::INFINITY };
         Fitted { label, own, step, cost }
     }

@@ -50,6 +50,51 @@ fn leaves_are_found_where_what_hosts_add_explains_nearly_all_or_one_way_or_cable
 }
 
 #[test]
+fn leaves_of_a_pod_are_found_where_one_host_is_much_slower_with_those_that_are_far() {
+    // What a host multiplies is more of far pairs than of near ones, and no number of it is right.
+    let mut rng = generator(12);
+    let leaf: Vec<usize> = (0..16).map(|host| if host < 4 { 0 } else { 1 + (host - 4) / 3 }).collect();
+    let slow = |host: usize| if host == 5 { 4.0 } else { 1.0 };
+    let far = |i: usize, j: usize| match () {
+        () if leaf[i] == leaf[j] => 1.0,
+        () if (leaf[i] < 2) == (leaf[j] < 2) => 1.45,
+        () => 2.0,
+    };
+    let times = square(16, |i, j| far(i, j) * slow(i) * slow(j) * (1.0 + 0.04 * normal(&mut rng)));
+    assert!(is_same_partition(&leaves(&times), &leaf), "{:?}", leaves(&times));
+}
+
+#[test]
+fn a_few_hosts_that_only_scatter_are_not_divided() {
+    for hosts in [4, 5, 6, 8, 12] {
+        let divided = (0..200).filter(|seed| {
+            let mut rng = generator(*seed);
+            let times = symmetric(hosts, |_, _| 1.0 + 0.05 * normal(&mut rng));
+            // The mean of what is normal.
+            split(&times, Some(0.05 * FRAC_2_PI.sqrt())).iter().any(|part| *part > 0)
+        });
+        let divided = divided.count();
+        assert!(divided < 10, "{hosts}: {divided}");
+    }
+}
+
+#[test]
+fn leaves_are_found_where_the_way_of_a_small_one_is_very_slow() {
+    // What hosts add is hardly known from their pairs with its four hosts.
+    let found = (0..20).filter(|seed| {
+        let mut rng = generator(*seed);
+        let far = |i: usize, j: usize| match () {
+            () if i / 4 == j / 4 => 0.7,
+            () if i.min(j) < 4 => 2.0,
+            () => 1.0,
+        };
+        let times = square(32, |i, j| far(i, j) * (1.0 + 0.13 * normal(&mut rng)));
+        is_same_partition(&leaves(&times), &(0..32).map(|host| host / 4).collect::<Vec<_>>())
+    });
+    assert_eq!(found.count(), 20);
+}
+
+#[test]
 fn leaves_of_very_many_hosts_are_found_from_some() {
     let mut rng = generator(8);
     let leaf = drawn::leaves(&[40, 110, 40, 43, 10], &mut rng);
