@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{
     fit::{self, Fit},
     steps, torus,
-    tree::{Pairs, apart, leaves_of_many, near, rejoined, split},
+    tree::{Pairs, apart, leaves_of_many, near, rejoined, split, without},
     view::medians,
 };
 use crate::{
@@ -258,10 +258,7 @@ fn pods(apart: &Square, own: &[f64], late: &[usize], noise: f64) -> (f64, Vec<us
     let mut added: Vec<f64> = (0..leaves).map(|leaf| if late.contains(&leaf) { own[leaf] } else { 0.0 }).collect();
     let mut best = (f64::INFINITY, vec![0; leaves]);
     loop {
-        let mut times = apart.clone();
-        times.rows_mut().enumerate().for_each(|(a, row)| {
-            row.iter_mut().zip(&added).for_each(|(time, other)| *time -= (added[a] + other) as f32);
-        });
+        let times = without(apart, &added);
         let pod = split(&times, Some(noise));
         let class = |a: usize, b: usize| usize::from(pod[a] != pod[b]);
         let (cost, level, _) = Pairs::of(&times).with_noise(Some(noise)).cost(class, 2);

@@ -5,8 +5,8 @@
 //! hosts are joined by what is left of their times without the hosts' own parts, by how alike their times to the same
 //! others are (average linkage), and by their nearest pairs ([`near`]), and of all partitions on the way the one is
 //! taken that describes the times with the fewest bits (minimum description length, Rissanen 1978): the logarithm of
-//! the mean misfit for every pair, and the label of every host. Then every part is looked at by itself. Which leaves are
-//! one after all is [`joined`]'s.
+//! the mean misfit for every pair, and the label of every host. Then every part is looked at by itself, where it is known
+//! how far pairs are from fitting ([`surprise`]). Which leaves are one after all is [`joined`]'s.
 
 mod joined;
 
@@ -143,6 +143,15 @@ fn way(label: &[usize], parts: usize, i: usize, j: usize) -> usize {
     if low == high { 0 } else { low * parts + high }
 }
 
+/// Times without what both ends add, `[end]`.
+pub fn without(times: &Square, own: &[f64]) -> Square {
+    let mut beyond = times.clone();
+    beyond.rows_mut().enumerate().for_each(|(i, row)| {
+        row.iter_mut().zip(own).for_each(|(time, other)| *time -= (own[i] + other) as f32);
+    });
+    beyond
+}
+
 /// Splits hosts, or leaves, into parts and these again: where one way is slow, its part is apart first. `noise`: of leaves,
 /// mean misfit of pairs, as that is known from their hosts; then leaves add nothing.
 pub fn split(times: &Square, noise: Option<f64>) -> Vec<usize> {
@@ -164,10 +173,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
         Some(noise) => (noise, vec![0.0; whole.len()]),
         None => Pairs::of(times).between(&whole),
     };
-    let mut without = times.clone();
-    without.rows_mut().enumerate().for_each(|(i, row)| {
-        row.iter_mut().zip(&own).for_each(|(time, other)| *time -= (own[i] + other) as f32);
-    });
+    let beyond = without(times, &own);
     let mut label = whole.clone();
     let mut next = count;
     for part in 0..count {
@@ -179,7 +185,7 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
         let inner = if noise.is_none() && members.len() > 4 * (whole.len() - members.len()) {
             split_by(&times.of(&members), None, least, size)
         } else {
-            split_by(&without.of(&members), Some(of_pairs), least, size)
+            split_by(&beyond.of(&members), Some(of_pairs), least, size)
         };
         for (host, own) in members.iter().zip(&inner).filter(|(_, own)| **own > 0) {
             label[*host] = next + own - 1;
@@ -393,7 +399,7 @@ impl Pairs {
         let class = |i: usize, j: usize| usize::from(label[i] != label[j]);
         let ((cost, misfit), level, own) = self.cost_from(class, 2, start);
         // Between parts it takes longer, and by more than single pairs differ: else these are no leaves. Half of the pairs
-        // say how much that is, as those of one bad host may be most of the mean.
+        // say how much that is, if it is less: those of one bad host may be most of the mean.
         let step = level[1] - level[0];
         let rest = |(i, j, time): &(usize, usize, f64)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs();
         let usual = || median(&mut self.known.iter().map(rest).collect::<Vec<_>>()) / LN_2;

@@ -70,7 +70,7 @@ fn a_few_hosts_that_only_scatter_are_not_divided() {
         let divided = (0..200).filter(|seed| {
             let mut rng = generator(*seed);
             let times = symmetric(hosts, |_, _| 1.0 + 0.05 * normal(&mut rng));
-            // The mean of what is normal.
+            // The mean misfit of what is normal.
             split(&times, Some(0.05 * FRAC_2_PI.sqrt())).iter().any(|part| *part > 0)
         });
         let divided = divided.count();
