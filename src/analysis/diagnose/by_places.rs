@@ -192,7 +192,7 @@ pub(super) fn judge_run(
         join_rails(&run.header().hosts, &mut diagnosis.findings);
     }
     join_links(&folded.names, &verdict.distances.leaf, &mut diagnosis.findings);
-    if known.is_none() && !places::shows_distances(&folded) {
+    if known.is_none() && verdict.distances.leaves() == 1 && !places::shows_distances(&folded) {
         join_unnamed(verdict.noise, &mut diagnosis.findings);
     }
     let group = groups::by_size(&verdict.distances.leaf);

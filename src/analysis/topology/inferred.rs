@@ -57,7 +57,6 @@ impl Inferred {
         let (Some(&shortest), Some(&longest)) = (folded.lengths.first(), folded.lengths.last()) else {
             return Ok(None);
         };
-        let are_pairs_few = !places::shows_distances(&folded);
         let mean: Vec<Square> = folded.times.iter().map(Square::both_ways).collect();
         let level = folded.level.clone();
         let near = places::near(run, &folded)?;
@@ -66,6 +65,7 @@ impl Inferred {
             false => places::distances(near.as_ref().unwrap_or(&folded), run.header().mode, None).leaf,
         };
         let count = group.iter().max().map_or(0, |last| last + 1);
+        let are_pairs_few = count < 2 && !places::shows_distances(&folded);
         let mut groups = members(&group, count);
         // A leaf has several hosts.
         let is_alone = |hosts: &mut Vec<usize>| count > 1 && hosts.len() == 1;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     fit::{self, Fit},
-    steps, torus,
+    shows_distances, steps, torus,
     tree::{Pairs, apart, leaves_of_many, near, rejoined, split, without},
     view::medians,
 };
@@ -185,6 +185,10 @@ impl Distances {
             distances.find_pods(values);
             return distances;
         }
+        let are_pairs_few = !shows_distances(short);
+        if are_pairs_few && hosts > MOST_HOSTS {
+            return Self::flat(hosts);
+        }
         let leaf = leaves_of_many(values, ENOUGH_HOSTS);
         if hosts > MOST_HOSTS {
             return Self::of(by_size(&leaf), Shape::Tree);
@@ -193,6 +197,13 @@ impl Distances {
         let mut tree = Self::of(rejoined(&apart(&leaf, &shortest), values), Shape::Tree);
         tree.find_pods(values);
         let pairs = Pairs::of(values);
+        if are_pairs_few {
+            // With as many pairs inside leaves as there are hosts, every host has met two of its own in the mean, and four of
+            // five are joined by such pairs (Erdos and Renyi 1960); of fewer, what is found are parts of leaves. Of a torus every
+            // host has a place of its own, of which few pairs say little.
+            let near = pairs.known.iter().filter(|(i, j, _)| tree.leaf[*i] == tree.leaf[*j]).count();
+            return if near >= hosts { tree } else { Self::flat(hosts) };
+        }
         let labels = |count: usize| hosts as f64 * (count as f64).ln();
         let of_tree = pairs.cost(|i, j| tree.class(i, j), tree.classes).0 + labels(tree.leaves());
         let noise = noise_of_pairs(&one_way);

@@ -152,7 +152,7 @@ const PASSES: usize = 3;
 /// of one in twenty (Fisher 1925).
 pub const COINCIDENCE: f64 = 0.05;
 
-/// Share of the pairs from which distances are found, however few hosts there are: a leaf of two hosts shows in one pair, which
+/// Share of the pairs that show distances, however few hosts there are: a leaf of two hosts shows in one pair, which
 /// was then measured more often than not.
 const LEAST_MEASURED: f64 = 0.5;
 
@@ -209,7 +209,8 @@ pub fn near(run: &dyn Run, folded: &Folded) -> Result<Option<Folded>, BoxError> 
     is_several.then(|| Folded::side_by_side(run, &shortest(folded))).transpose()
 }
 
-/// Whether so many pairs were measured that these show who is near whom.
+/// Whether so many pairs were measured that these show who is near whom, however many of them are near: of fewer, leaves may be
+/// known, but that none are says nothing.
 pub fn shows_distances(folded: &Folded) -> bool {
     let share = folded.measured();
     share >= LEAST_MEASURED || share.powi(2) * folded.hosts() as f64 >= LEAST_SHARED
@@ -220,7 +221,7 @@ pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distan
     if mode == Mode::Bcast {
         return collective::distances(folded);
     }
-    if mode.is_collective() || known.is_none() && !shows_distances(folded) {
+    if mode.is_collective() {
         return Distances::flat(folded.hosts());
     }
     let shortest = shortest(folded);

@@ -4,7 +4,12 @@ use super::*;
 
 /// A run of 32 hosts, leaves of eight, in which each meets those that are so far from it by number, either way round.
 fn of_few(apart: &[usize], slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
-    let whole = measured((32, Schedule::Isolated), |_, _, _| 0.0, slower);
+    of_few_late(apart, |_, _| 0.0, slower)
+}
+
+/// The same where pairs take so many seconds more.
+fn of_few_late(apart: &[usize], late: impl Fn(usize, usize) -> f64, slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
+    let whole = measured((32, Schedule::Isolated), |_, from, to| late(from, to), slower);
     let mut run = MemoryRun::with_statistics(whole.header().clone(), vec![Statistic::Median]);
     let have_met = |i: usize, j: usize| apart.contains(&i.abs_diff(j).min(32 - i.abs_diff(j))) || i == j;
     let mut cells = Vec::new();
@@ -60,6 +65,15 @@ fn leaves_are_known_where_hosts_have_met_enough_of_the_same_others() {
         found(&of_few(&[1, 2, 5, 9, 12, 13, 14], way)),
         [format!("routes {} send bandwidth", members.join(","))]
     );
+}
+
+#[test]
+fn leaves_are_known_of_few_pairs_where_every_host_has_met_two_of_its_own_in_the_mean() {
+    let late = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 0.3e-6 } else { 0.0 };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    // Eight of 31 others: two hosts share two. 52 pairs of 32 hosts are inside leaves.
+    let found = found(&of_few_late(&[1, 2, 9, 14], late, |_, _| 1.0));
+    assert_eq!(found, [format!("group {} both latency", members.join(","))]);
 }
 
 #[test]

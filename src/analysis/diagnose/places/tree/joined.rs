@@ -68,8 +68,17 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     // Nearer than any of all n pairs of two leaves is by chance, and no farther than any inside, with a probability of 1 / n
     // at most: switches of two groups may be next to each other.
     let chance = 2.0 * (pairs.known.len() as f64).ln().sqrt() * noise;
-    let most = (between - chance).min(inside + chance).min((inside + between) / 2.0);
-    let near: Vec<(usize, usize)> = pairs.known.iter().filter(|pair| pair.2 < most).map(|(i, j, _)| (*i, *j)).collect();
+    // Where what seems one leaf is several, these are nearer inside.
+    let mut of_leaf = vec![Vec::new(); leaves];
+    let same = pairs.known.iter().filter(|(i, j, _)| leaf[*i] == leaf[*j]);
+    same.for_each(|(i, _, time)| of_leaf[leaf[*i]].push(*time));
+    let of_leaf: Vec<f64> = of_leaf.iter_mut().map(|times| median(times)).collect();
+    let most = |i: usize, j: usize| {
+        let inside = of_leaf[leaf[i]].max(of_leaf[leaf[j]]).min(inside);
+        (between - chance).min(inside + chance).min((inside + between) / 2.0)
+    };
+    let near = pairs.known.iter().filter(|(i, j, time)| *time < most(*i, *j));
+    let near: Vec<(usize, usize)> = near.map(|(i, j, _)| (*i, *j)).collect();
     let mut of_both = vec![0; leaves * leaves];
     near.iter().for_each(|(i, j)| of_both[way(leaf, leaves, *i, *j)] += 1);
     let size = |own: usize| leaf.iter().filter(|label| **label == own).count();

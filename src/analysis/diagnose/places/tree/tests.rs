@@ -244,6 +244,21 @@ fn groups_of_a_dragonfly_are_not_joined_though_two_switches_of_each_two_are_next
 }
 
 #[test]
+fn two_leaves_are_not_joined_for_others_that_are_several() {
+    let mut rng = generator(3);
+    // Three pods, of which the leaves of the last one alone were found.
+    let leaf = |i: usize| if i < 24 { i / 2 } else { i / 4 + 6 };
+    let far = |i: usize, j: usize| match () {
+        () if leaf(i) == leaf(j) => 0.8,
+        () if i / 12 == j / 12 => 1.2,
+        () => 1.6,
+    };
+    let times = square(32, |i, j| far(i, j) + 0.01 * normal(&mut rng));
+    let found: Vec<usize> = (0..32).map(|i| if i < 24 { i / 12 } else { i / 4 - 4 }).collect();
+    assert!(is_same_partition(&rejoined(&found, &times), &found));
+}
+
+#[test]
 fn where_nothing_is_known_all_are_one() {
     assert_eq!(leaves(&Square::missing(6)), [0; 6]);
     assert_eq!(split(&Square::missing(6), Some(0.01)), [0; 6]);
