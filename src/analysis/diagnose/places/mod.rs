@@ -221,10 +221,10 @@ pub fn distances(folded: &Folded, mode: Mode, known: Option<&[usize]>) -> Distan
     if mode == Mode::Bcast {
         return collective::distances(folded);
     }
-    if mode.is_collective() {
+    let shortest = shortest(folded);
+    if mode.is_collective() || shortest.is_empty() {
         return Distances::flat(folded.hosts());
     }
-    let shortest = shortest(folded);
     let mut short = folded.of_lengths(&shortest);
     short.times.iter_mut().for_each(|times| *times = times.filled());
     let all = (0..shortest.len()).collect();
