@@ -123,7 +123,7 @@ pub(super) fn judge_run(
         let passed = found.iter().filter(has_passed).count();
         // Where pairs are measured one after another, or all hosts are on one switch, no others are on the way.
         let distances = &verdict.distances;
-        let is_one_switch = distances.leaves() == 1 && !distances.is_torus() && places::shows_distances(&folded);
+        let is_one_switch = distances.leaves() == 1 && !distances.is_torus() && distances.are_known(&folded);
         let is_alone = schedule == Schedule::Isolated || is_one_switch;
         let is_once = |finding: &Finding| {
             let is_part = finding.kind == Kind::Link || finding.kind == Kind::Node && finding.share.is_some();
@@ -192,7 +192,7 @@ pub(super) fn judge_run(
         join_rails(&run.header().hosts, &mut diagnosis.findings);
     }
     join_links(&folded.names, &verdict.distances.leaf, &mut diagnosis.findings);
-    if known.is_none() && verdict.distances.leaves() == 1 && !places::shows_distances(&folded) {
+    if known.is_none() && !verdict.distances.are_known(&folded) {
         join_unnamed(verdict.noise, &mut diagnosis.findings);
     }
     let group = groups::by_size(&verdict.distances.leaf);

@@ -7,7 +7,11 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::{
-        diagnose::{LEAST_HOSTS, folded::Folded, places},
+        diagnose::{
+            LEAST_HOSTS,
+            folded::Folded,
+            places::{self, Distances},
+        },
         groups::members,
         square::Square,
     },
@@ -60,12 +64,12 @@ impl Inferred {
         let mean: Vec<Square> = folded.times.iter().map(Square::both_ways).collect();
         let level = folded.level.clone();
         let near = places::near(run, &folded)?;
-        let group = match hosts < LEAST_HOSTS {
-            true => vec![0; hosts],
-            false => places::distances(near.as_ref().unwrap_or(&folded), run.header().mode, None).leaf,
+        let distances = match hosts < LEAST_HOSTS {
+            true => Distances::flat(hosts),
+            false => places::distances(near.as_ref().unwrap_or(&folded), run.header().mode, None),
         };
+        let (are_pairs_few, group) = (!distances.are_known(&folded), distances.leaf);
         let count = group.iter().max().map_or(0, |last| last + 1);
-        let are_pairs_few = count < 2 && !places::shows_distances(&folded);
         let mut groups = members(&group, count);
         // A leaf has several hosts.
         let is_alone = |hosts: &mut Vec<usize>| count > 1 && hosts.len() == 1;

@@ -134,6 +134,11 @@ impl Distances {
         self.pod.len()
     }
 
+    /// Whether it is known who is near whom: leaves were found, or so many pairs were measured that there are none.
+    pub fn are_known(&self, folded: &Folded) -> bool {
+        self.leaves() > 1 || shows_distances(folded)
+    }
+
     /// The hosts of a leaf, ascending.
     pub fn members(&self, leaf: usize) -> Vec<usize> {
         (0..self.leaf.len()).filter(|host| self.leaf[*host] == leaf).collect()
@@ -198,9 +203,9 @@ impl Distances {
         tree.find_pods(values);
         let pairs = Pairs::of(values);
         if are_pairs_few {
-            // With as many pairs inside leaves as there are hosts, every host has met two of its own in the mean, and four of
-            // five are joined by such pairs (Erdos and Renyi 1960); of fewer, what is found are parts of leaves. Of a torus every
-            // host has a place of its own, of which few pairs say little.
+            // With as many pairs inside leaves as there are hosts, every host has met two of its own in the mean, and of a large
+            // leaf four of five are joined by such pairs (Erdos and Renyi 1960); of fewer, what is found are parts of leaves. On a
+            // torus every host has a place of its own, of which few pairs say little.
             let near = pairs.known.iter().filter(|(i, j, _)| tree.leaf[*i] == tree.leaf[*j]).count();
             return if near >= hosts { tree } else { Self::flat(hosts) };
         }

@@ -152,8 +152,8 @@ const PASSES: usize = 3;
 /// of one in twenty (Fisher 1925).
 pub const COINCIDENCE: f64 = 0.05;
 
-/// Share of the pairs that show distances, however few hosts there are: a leaf of two hosts shows in one pair, which
-/// was then measured more often than not.
+/// Share of the pairs that show distances, however few hosts there are: a leaf of two hosts shows in one pair, which was then
+/// measured more often than not.
 const LEAST_MEASURED: f64 = 0.5;
 
 /// Or others that two hosts have both met, in the mean. Others of their leaves show that two hosts are of different ones: they
@@ -209,9 +209,8 @@ pub fn near(run: &dyn Run, folded: &Folded) -> Result<Option<Folded>, BoxError> 
     is_several.then(|| Folded::side_by_side(run, &shortest(folded))).transpose()
 }
 
-/// Whether so many pairs were measured that these show who is near whom, however many of them are near: of fewer, leaves may be
-/// known, but that none are says nothing.
-pub fn shows_distances(folded: &Folded) -> bool {
+/// Whether so many pairs were measured that these show who is near whom, and that no leaves are found means that there are none.
+fn shows_distances(folded: &Folded) -> bool {
     let share = folded.measured();
     share >= LEAST_MEASURED || share.powi(2) * folded.hosts() as f64 >= LEAST_SHARED
 }
@@ -237,7 +236,7 @@ pub fn judge(folded: &Folded, mut distances: Distances, asked: Asked) -> Verdict
     if !asked.mode.is_collective() {
         let bands = bands(&folded.level);
         // Where it is not known who is near whom, those hosts are quick in short messages that have met a near one.
-        let are_known = distances.leaves() > 1 || shows_distances(folded);
+        let are_known = distances.are_known(folded);
         let shows = |band: &&Vec<usize>| are_known || is_long(folded, band[0]);
         let ends = [bands.first(), bands.last()].map(|band| band.filter(shows));
         kinds = distances.find_kinds(ends.map(|band| Some(medians(folded, std::slice::from_ref(band?)).filled())));

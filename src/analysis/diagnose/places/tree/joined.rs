@@ -68,7 +68,8 @@ pub fn rejoined(leaf: &[usize], times: &Square) -> Vec<usize> {
     // Nearer than any of all n pairs of two leaves is by chance, and no farther than any inside, with a probability of 1 / n
     // at most: switches of two groups may be next to each other.
     let chance = 2.0 * (pairs.known.len() as f64).ln().sqrt() * noise;
-    // Where what seems one leaf is several, these are nearer inside.
+    // No farther than inside both of the two leaves either: a third one may be several that were not found, and hosts of these
+    // are as far from each other as leaves are.
     let mut of_leaf = vec![Vec::new(); leaves];
     let same = pairs.known.iter().filter(|(i, j, _)| leaf[*i] == leaf[*j]);
     same.for_each(|(i, _, time)| of_leaf[leaf[*i]].push(*time));
