@@ -81,10 +81,10 @@ impl<'a> Way<'a> {
         (fast, beyond.len() - fast)
     }
 
-    /// Whether a host is slow with most others at the lengths that show the way, by half of the effect.
-    fn is_slow(&self, host: usize, effect: f64) -> bool {
+    /// What a host takes with most others at the lengths that show the way.
+    fn level(&self, host: usize) -> f64 {
         let outside = (0..self.view.fit.send.len()).filter(|other| !self.members.contains(other));
-        median(&mut self.crossing(host, outside)) >= effect / 2.0
+        median(&mut self.crossing(host, outside))
     }
 
     /// Whether they are as slow, and the same way.
@@ -98,12 +98,17 @@ impl<'a> Way<'a> {
         self.is_like(other) && (self.shows(other) || other.shows(self))
     }
 
-    /// The same at its own lengths: a pair that is fast where one of both is usual says nothing.
+    /// The same at its own lengths, by the median of what the pairs between both take and by half of what each takes there: a
+    /// pair that is fast where one of both is usual says nothing.
     fn shows(&self, other: &Self) -> bool {
+        let pairs = |some: &Self, others: &Self| -> Vec<f64> {
+            some.members.iter().flat_map(|host| self.crossing(*host, others.members.iter().copied())).collect()
+        };
+        let mut between = [pairs(self, other), pairs(other, self)].concat();
         let effect = self.effect().min(other.effect());
-        let sum = other.members.iter().map(|host| self.met(*host, effect));
-        let (fast, slow) = sum.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-        fast > slow && other.members.iter().all(|host| self.is_slow(*host, effect))
+        let hosts = || self.members.iter().chain(&other.members);
+        let least = hosts().map(|host| self.level(*host)).fold(effect, f64::min);
+        median(&mut between) < least / 2.0 && hosts().all(|host| self.level(*host) >= effect / 2.0)
     }
 
     /// Whether they may be one as far as is known: none of their pairs is slow.
@@ -120,7 +125,7 @@ impl<'a> Way<'a> {
         let is_inside = |way: &Self, host: &usize| {
             let (fast, slow) = way.met(*host, effect);
             let is_new = !found.contains(host) && !way.members.contains(host);
-            is_new && fast > slow && way.is_slow(*host, effect)
+            is_new && fast > slow && way.level(*host) >= effect / 2.0
         };
         while let Some(host) = (0..hosts).find(|host| self.members.len() > 1 && is_inside(self, host)) {
             self.members.push(host);
@@ -225,5 +230,20 @@ mod tests {
         });
         let kinds: Vec<_> = ways(found.to_vec(), &views, true).iter().map(|suspect| suspect.place.kind).collect();
         assert_eq!(kinds, [Kind::Node; 2]);
+    }
+
+    #[test]
+    fn hosts_that_receive_slowly_share_no_way_as_one_way_between_them_seems_fast() {
+        let mut rng = generator(11);
+        let is_slow = |host: usize| host < 2;
+        let mut values = square(HOSTS, |_, host| 0.01 * normal(&mut rng) + if is_slow(host) { 0.18 } else { 0.0 });
+        values.set(0, 1, 0.08);
+        values.set(1, 0, 0.15);
+        let distances = Distances::flat(HOSTS);
+        let views = [View::of_square(values, &distances, 0.01)];
+        let budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
+        let found = ways(best(whole(&views[0], &distances, budget)), &views, true);
+        let named: Vec<_> = found.iter().map(|own| (own.place.kind, &own.place.hosts[..])).collect();
+        assert_eq!(named, [(Kind::Node, &[0][..]), (Kind::Node, &[1])]);
     }
 }

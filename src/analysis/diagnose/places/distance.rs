@@ -258,9 +258,13 @@ impl Distances {
             best = found;
         }
         let pod = best.1;
-        let size = |own: usize| pod.iter().filter(|other| **other == own).count();
-        let pods = pod.iter().max().map_or(0, |last| last + 1);
-        if (0..pods).filter(|own| size(*own) > 1).count() > 1 {
+        // Leaves of which none have met are no pod: each of them may be far from all others by itself.
+        let is_known = |(a, b): (usize, usize)| pod[a] == pod[b] && !apart.at(a, b).is_nan();
+        let known = (0..leaves).flat_map(|a| (a + 1..leaves).map(move |b| (a, b))).filter(|ways| is_known(*ways));
+        let mut known: Vec<usize> = known.map(|(a, _)| pod[a]).collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.len() > 1 {
             self.pod = pod;
         }
     }
@@ -368,6 +372,20 @@ mod tests {
         let mut distances = Distances::of(leaf, Shape::Tree);
         distances.find_pods(&times);
         assert!(is_same_partition(&distances.pod, &[0, 0, 1, 1]), "{:?}", distances.pod);
+    }
+
+    #[test]
+    fn late_leaves_that_have_not_met_are_no_pod() {
+        let mut rng = generator(9);
+        let leaf: Vec<usize> = (0..20).map(|host| host / 4).collect();
+        let times = square(20, |i, j| match (leaf[i], leaf[j]) {
+            (3, 4) | (4, 3) => f64::NAN,
+            (a, b) if a != b && a.max(b) > 2 => 1.5 + 0.01 * normal(&mut rng),
+            (a, b) => way(a, b, 3) + 0.01 * normal(&mut rng),
+        });
+        let mut distances = Distances::of(leaf, Shape::Tree);
+        distances.find_pods(&times);
+        assert_eq!(distances.pod, [0; 5]);
     }
 
     #[test]

@@ -20,9 +20,9 @@
 //!     -> ways of leaves that are not known -> hosts -> cables of a torus -> hosts with some others -> links
 //! ```
 //!
-//! Hosts that are slow toward all others and not with each other share a way: where so few pairs were measured that no leaves
-//! are known, sets of hosts are looked for that explain the pairs ([`unknown`]); and hosts that were found are put together
-//! ([`common`]).
+//! Hosts that are slow toward all others and not with each other share a way: where so few pairs were measured that leaves are
+//! not known, or not all of them, sets of hosts are looked for that explain the pairs ([`unknown`]); and hosts that were found
+//! are put together ([`common`]).
 //! In a collective, whose cells are not their pairs' own, hosts alone are looked for, with rules of their own ([`collective`]).
 //! Ranks and rails are numbers that are compared with each other in the same way ([`peers`]).
 //!
@@ -282,14 +282,14 @@ fn error_of_hosts(asked: Asked) -> f64 {
 }
 
 /// How many kinds of places are looked for besides whole hosts: hosts with some others, hosts for a part of the time, and
-/// links; on a torus, cables; where there are leaves, these, some of their routes, and ways between two; pods; where no leaves
-/// are known, ways of such.
+/// links; on a torus, cables; elsewhere, ways of leaves that are not known; where there are leaves, these, some of their
+/// routes, and ways between two; pods.
 fn other_kinds(distances: &Distances) -> f64 {
     match leaves::sets(distances) {
         _ if distances.is_torus() => 4.0,
         [_, leaves] if leaves.is_empty() => 4.0,
-        [pods, _] if pods.is_empty() => 6.0,
-        _ => 7.0,
+        [pods, _] if pods.is_empty() => 7.0,
+        _ => 8.0,
     }
 }
 

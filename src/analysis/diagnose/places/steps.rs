@@ -10,7 +10,11 @@ use std::f64::consts::FRAC_2_PI;
 
 use rayon::prelude::*;
 
-use super::{distance::LEAST_STEP, fit::EFFICIENCY, tree::Pairs};
+use super::{
+    distance::LEAST_STEP,
+    fit::{EFFICIENCY, median_error},
+    tree::{Pairs, surprise},
+};
 use crate::{
     analysis::{groups::by_size, model::line::Sums},
     stats::{median, scatter_about_zero, weighted_quantile},
@@ -86,6 +90,54 @@ impl Steps {
         let ways = (self.leaves * (self.leaves - 1) / 2) as f64;
         let labels = pairs.hosts as f64 * (self.leaves as f64).ln() + ways * ((classes - 1).max(1) as f64).ln();
         pairs.cost(|i, j| self.between(i, j).into(), classes).0 + labels
+    }
+
+    /// Every host that is a leaf by itself because it is late in the leaf that it is of: steps of its own would take longer to
+    /// say, and would put it where it is not. `misfit`: standard deviation of what is left of a pair.
+    fn with_late_hosts(mut self, pairs: &Pairs, misfit: f64) -> Self {
+        let mut of_host = vec![Vec::new(); pairs.hosts];
+        for (i, j, time) in &pairs.known {
+            of_host[*i].push((*j, time - self.own[*j]));
+            of_host[*j].push((*i, time - self.own[*i]));
+        }
+        for (host, times) in of_host.iter().enumerate() {
+            let own = self.leaf[host];
+            if self.leaf.iter().filter(|leaf| **leaf == own).count() == 1 {
+                let others = (0..self.leaves).filter(|leaf| *leaf != own && self.leaf.contains(leaf));
+                let saved = others.map(|leaf| (self.saved(host, leaf, times, misfit), leaf));
+                let best = saved.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(saved, _)| *saved > 0.0);
+                self.leaf[host] = best.map_or(own, |(_, leaf)| leaf);
+            }
+        }
+        let left: Vec<usize> = (0..self.leaves).filter(|leaf| self.leaf.contains(leaf)).collect();
+        let between = |a: usize| left.iter().map(move |b| (a, *b)).map(|(a, b)| self.between[a * self.leaves + b]);
+        self.between = left.iter().flat_map(|a| between(*a)).collect();
+        self.leaf.iter_mut().for_each(|own| *own = left.partition_point(|leaf| leaf < own));
+        Self { leaves: left.len(), ..self }
+    }
+
+    /// By how much shorter it is to say that a host which is a leaf by itself is of another leaf and late: that it adds to the
+    /// leaf's times to all others, or multiplies them. `times`: to other hosts, without what these add.
+    fn saved(&self, host: usize, leaf: usize, times: &[(usize, f64)], misfit: f64) -> f64 {
+        let level = |from: usize, other: usize| self.level(self.between[from * self.leaves + self.leaf[other]]);
+        let own = self.leaf[host];
+        // What is farther than any leaf may be is late, whatever it is.
+        let is_far = self.between[own * self.leaves + leaf] > MOST_STEPS;
+        let times = || times.iter().filter(|(other, _)| !is_far || self.leaf[*other] != leaf);
+        let more = median(&mut times().map(|(other, time)| time - level(leaf, *other)).collect::<Vec<_>>());
+        let factor = median(&mut times().map(|(other, time)| time / level(leaf, *other)).collect::<Vec<_>>());
+        if !is_far && more < median_error(misfit, times().count()) {
+            return 0.0;
+        }
+        let length = |rest: &dyn Fn(usize, f64) -> f64| -> f64 {
+            times().map(|(other, time)| surprise(rest(*other, *time) / (misfit * FRAC_2_PI.sqrt()))).sum()
+        };
+        let adds = length(&|other, time| time - more.max(0.0) - level(leaf, other));
+        let multiplies = length(&|other, time| time / factor.max(1.0) - level(leaf, other));
+        let alone = length(&|other, time| time - self.own[host] - level(own, other));
+        let classes = self.between.iter().max().map_or(1.0, |most| f64::from(*most) + 1.0);
+        let of_steps = (self.leaves - 1) as f64 * classes.ln();
+        alone + of_steps - adds.min(multiplies) - (self.leaves as f64).ln()
     }
 
     /// Every host in the leaf that explains its times best, whatever it adds, by the medians of what it takes to every leaf;
@@ -171,6 +223,7 @@ pub fn explain(pairs: &Pairs, starts: impl FnOnce() -> Vec<Vec<usize>>, noise: f
     if cost >= most || !is_understood(pairs, misfit, noise, found.step) {
         return None;
     }
+    let found = found.with_late_hosts(pairs, misfit);
     let (group, between) = Groups::of(&found)?;
     let found = Steps { between, ..found };
     let between = (0..hosts * hosts).map(|cell| found.between(cell / hosts, cell % hosts)).collect();

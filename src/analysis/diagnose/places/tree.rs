@@ -131,7 +131,7 @@ fn most_of_one(mut rests: Vec<f64>, hosts: usize) -> f64 {
 
 /// How long a description of a rest is, in units of the mean misfit that is known: of a normal distribution whose tails are
 /// exponential (Huber 1964). That small rests get smaller says little: of many partitions one makes them so by chance.
-fn surprise(rest: f64) -> f64 {
+pub fn surprise(rest: f64) -> f64 {
     let deviations = rest.abs() * FRAC_2_PI.sqrt();
     let near = deviations.min(HUBER);
     near * (deviations - near / 2.0)

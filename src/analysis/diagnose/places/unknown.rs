@@ -1,6 +1,6 @@
 //! Ways of leaves that are not known: hosts that are slow toward all others, and fast with each other.
 //!
-//! In: a [`View`] in which distances hardly matter, of a run of so few pairs that no leaves are known. Out: [`Suspect`]s.
+//! In: a [`View`] in which distances hardly matter, of a run of so few pairs that not all leaves are known. Out: [`Suspect`]s.
 //! Every pair is slow or fast, and a set of hosts explains those that cross its way: hosts are taken in and put out one by
 //! one as long as what that explains is worth more than it costs to name a host. As many hosts that are slow each by itself
 //! explain as much, but for their pairs with each other: these decide.
@@ -24,7 +24,7 @@ const WAYS: [Direction; 3] = [Direction::Both, Direction::Send, Direction::Recei
 pub fn ways(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> {
     let hosts = view.fit.send.len();
     let measured = view.met.iter().sum::<usize>() as f64 / (hosts * hosts) as f64;
-    if distances.leaves() > 1 || distances.is_torus() || measured >= LEAST_MEASURED || !view.is_long {
+    if distances.is_torus() || measured >= LEAST_MEASURED || !view.is_long {
         return Vec::new();
     }
     let of_direction = |direction: Direction| {
@@ -212,12 +212,20 @@ mod tests {
         is_long: bool,
         more: impl Fn(usize, usize) -> f64,
     ) -> Vec<(Vec<usize>, Direction)> {
+        found_among(Distances::flat(HOSTS), have_met, is_long, more)
+    }
+
+    fn found_among(
+        distances: Distances,
+        have_met: impl Fn(usize, usize) -> bool,
+        is_long: bool,
+        more: impl Fn(usize, usize) -> f64,
+    ) -> Vec<(Vec<usize>, Direction)> {
         let mut rng = generator(5);
         let values = square(HOSTS, |i, j| match have_met(i, j) {
             true => 0.02 * normal(&mut rng) + more(i, j),
             false => f64::NAN,
         });
-        let distances = Distances::flat(HOSTS);
         let view = View { is_long, ..View::of_square(values, &distances, 0.02) };
         let budget = Budget { views: 1.0, error: -5.3, least: Least::OF_TIMES };
         let mut found = ways(&view, &distances, budget);
@@ -248,6 +256,13 @@ mod tests {
         assert_eq!(found(true, into).first(), Some(&(leaf(), Direction::Receive)));
         // Short messages take longer out of every leaf.
         assert_eq!(found(false, both), []);
+    }
+
+    #[test]
+    fn a_leaf_is_found_in_what_few_pairs_show_as_one_with_another() {
+        let distances = Distances::of_leaves((0..HOSTS).map(|host| host / 24).collect());
+        let both = |i: usize, j: usize| if is_in(i) != is_in(j) { 1.2 } else { 0.0 };
+        assert!(found_among(distances, have_met, true, both).contains(&(leaf(), Direction::Both)));
     }
 
     #[test]

@@ -132,14 +132,14 @@ impl Verdict {
     /// met none of its hosts ([`super::common`]). `again`: of pairs that were measured only again ([`Folded::again`]);
     /// they serve for nothing else, as they were chosen for being slow.
     pub fn joined(mut self, (folded, again): (&Folded, &[OfPairs]), least: Least) -> Self {
-        while let Some(suspects) = self.with_fewer_ways(folded, again) {
+        while let Some(suspects) = self.with_fewer_ways(folded, again, least) {
             self = self.anew(folded, suspects, least);
         }
         self
     }
 
     /// The suspects so, if there are fewer.
-    fn with_fewer_ways(&self, folded: &Folded, again: &[OfPairs]) -> Option<Vec<Suspect>> {
+    fn with_fewer_ways(&self, folded: &Folded, again: &[OfPairs], least: Least) -> Option<Vec<Suspect>> {
         let time = |length: usize, i: usize, j: usize| {
             let again = || again.get(length).and_then(|pairs| pairs.get(&(i, j))).copied();
             Some(folded.from_to(length, i, j)).filter(|time| !time.is_nan()).or_else(again).unwrap_or(f64::NAN)
@@ -149,6 +149,12 @@ impl Verdict {
         let is_leaf_known = |suspect: &Suspect| {
             let leaf = self.distances.leaf[suspect.place.hosts[0]];
             are_leaves_known && self.distances.members(leaf).len() > 1
+        };
+        // Two leaves that are as slow and smaller than another one may be parts of one, as that takes fewer faults.
+        let most = self.distances.members(0).len();
+        let may_be_parts = |a: &Suspect, b: &Suspect| {
+            let are_ways = a.place.kind == Kind::Group && b.place.kind == Kind::Group;
+            are_ways && a.place.hosts.len() + b.place.hosts.len() <= most && (a.effect - b.effect).abs() < least.way
         };
         let is_way = |suspect: &Suspect| match suspect.place.kind {
             Kind::Group => true,
@@ -166,7 +172,7 @@ impl Verdict {
             let (count, between) = (between.len(), median(&mut between));
             let half = a.effect.min(b.effect) / 2.0;
             let are_alike = first <= last && (a.effect - b.effect).abs() < a.effect.max(b.effect) / 2.0;
-            let may_be = count == 0 && !(is_leaf_known(a) && is_leaf_known(b)) && are_alike;
+            let may_be = count == 0 && are_alike && (!(is_leaf_known(a) && is_leaf_known(b)) || may_be_parts(a, b));
             let is_one = match a.place.kind {
                 // A host of the way that is slower, or at other lengths, is so by itself.
                 Kind::Group => between < half && (b.place.kind == Kind::Group || are_alike) || may_be,
@@ -373,5 +379,28 @@ mod tests {
         let [way] = &verdict.suspects[..] else { panic!("{}", verdict.suspects.len()) };
         assert!(way.effects[0].abs() < 1e-6 && (way.effects[1] - 0.4).abs() < 1e-6, "{:?}", way.effects);
         assert_eq!((way.range, way.cells), ((1, 1), Agreement { slow: 48, of: 48 }));
+    }
+
+    #[test]
+    fn leaves_that_have_not_met_and_are_as_slow_are_parts_of_one_if_that_is_no_larger_than_others() {
+        // A leaf of six; two of three, which take `more` from all others.
+        let named = |more: [f64; 2], of: usize| {
+            let leaf = |host: usize| if host < 6 { 0 } else { 1 + (host - 6) / of };
+            let part = |host: usize| leaf(host).wrapping_sub(1);
+            let values = square(18, |i, j| match (part(i), part(j)) {
+                (0, 1) | (1, 0) => f64::NAN,
+                (from, to) if from != to && to < 2 => more[to],
+                _ => 0.0,
+            });
+            let folded = Folded::of_logarithms(&[8], vec![values]);
+            let way = |part: usize| {
+                let hosts = (6 + part * of..6 + (part + 1) * of).collect();
+                Suspect::at(Place::of(Kind::Group, hosts, Direction::Receive), more[part], -20.0, (0, 0))
+            };
+            let distances = Distances::of((0..18).map(leaf).collect(), Shape::Tree);
+            let verdict = Verdict::of(&folded, vec![way(0), way(1)], distances, Least::OF_TIMES);
+            verdict.joined((&folded, &[]), Least::OF_TIMES).suspects.len()
+        };
+        assert_eq!([named([0.5, 0.52], 3), named([0.5, 0.6], 3), named([0.5, 0.52], 4)], [1, 2, 2]);
     }
 }

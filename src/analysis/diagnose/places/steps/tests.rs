@@ -163,13 +163,30 @@ fn a_host_that_takes_several_times_as_long_and_a_slow_way_break_no_group() {
     for other in 0..square.side() {
         [(20, other), (other, 20)].iter().for_each(|(i, j)| square.set(*i, *j, 3.0 * square.at(*i, *j)));
     }
-    // It seems a leaf by itself: its times are none that hosts and steps add up to.
+    // Its times are none that hosts and steps add up to.
     let starts = near(square.side(), |i, j| square.at(i, j));
     let times = Pairs::of(&square);
     let found = explain(&times, || starts, 0.005, times.cost(|_, _| 0, 1).0).unwrap();
-    for (i, j) in pairs(square.side()).filter(|(i, j)| *i != 20 && *j != 20) {
-        let steps = dragonfly.steps(dragonfly.router[i], dragonfly.router[j]);
-        assert_eq!(found.between[i * square.side() + j], steps, "{i} {j}");
+    assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
+    dragonfly.assert_steps(&found);
+}
+
+#[test]
+fn hosts_of_a_leaf_of_two_stay_in_it_though_one_is_late_or_their_link_is() {
+    let router: Vec<usize> = (0..24).map(|host| host / 2).collect();
+    let dragonfly = Dragonfly { router, routers: 4, groups: 3 };
+    let healthy = dragonfly.square(|_, _| 0.0);
+    let late = |times_as: &dyn Fn(usize, usize) -> f64| {
+        let square = symmetric(24, |i, j| healthy.at(i, j) * times_as(i, j));
+        let times = Pairs::of(&square);
+        let starts = near(24, |i, j| square.at(i, j));
+        explain(&times, || starts, 0.005, times.cost(|_, _| 0, 1).0).unwrap()
+    };
+    let host = late(&|i, j| if i == 5 || j == 5 { 1.5 } else { 1.0 });
+    let link = late(&|i, j| if (i, j) == (4, 5) { 2.0 } else { 1.0 });
+    for found in [host, link] {
+        assert!(is_same_partition(&found.leaf, &dragonfly.router), "{:?}", found.leaf);
+        dragonfly.assert_steps(&found);
     }
 }
 
