@@ -116,10 +116,10 @@ fn again(
                 continue;
             }
             let is_out = is_left_out[source] || is_left_out[destination];
-            let is_on = |number: usize, (source, destination): (usize, usize)| {
+            let crosses = |number: usize, (source, destination): (usize, usize)| {
                 let finding = &found[number];
                 let (from, to) = (hosts.host_of(source), hosts.host_of(destination));
-                let is_crossing = match number.checked_sub(suspects.len()).map(|number| &of_ranks[number].ranks) {
+                match number.checked_sub(suspects.len()).map(|number| &of_ranks[number].ranks) {
                     None => !is_out && crossing[number][from * hosts.count() + to],
                     Some(ranks) => {
                         let is_sent = ranks.contains(&source) && !is_left_out[destination];
@@ -130,8 +130,13 @@ fn again(
                         let is_of = |host: usize| ranks.iter().any(|rank| hosts.host_of(*rank) == host);
                         is_way && !(is_of(from) && is_of(to))
                     }
-                };
-                finding.curve[length].is_meant && is_crossing
+                }
+            };
+            let is_on =
+                |number: usize, pair: (usize, usize)| found[number].curve[length].is_meant && crosses(number, pair);
+            // Less slow than where it is meant, but slow.
+            let is_partly_on = |number: usize| {
+                found[number].curve[length].ratio.ln() >= Least::OF_TIMES.host && crosses(number, (source, destination))
             };
             // What was slow and is slow alone, as the other direction is in which a place was found, is of that place too.
             let beyond = (retest.first.min(retest.alone) / level).ln() - places.usual(length, from, to);
@@ -140,7 +145,7 @@ fn again(
             let on: Vec<usize> = (0..found.len()).filter(|number| is_on(*number, (source, destination))).collect();
             if !on.is_empty() {
                 of_length.push((retest, on));
-            } else if !is_out && !(0..found.len()).any(is_other_way) {
+            } else if !is_out && !(0..found.len()).any(|number| is_other_way(number) || is_partly_on(number)) {
                 let alone = (retest.alone / level).ln() - added(from, to);
                 usual_alone[places.distances.class(from, to)].push(alone);
             }

@@ -93,11 +93,12 @@ pub fn leaves_of_many(times: &Square, most: usize) -> Vec<usize> {
     let known = Pairs::of(&times.of(&chosen));
     let count = label.iter().max().map_or(0, |last| last + 1);
     let (_, level, own) = known.cost(|i, j| usize::from(label[i] != label[j]), 2);
-    // What a host takes to every leaf; what it adds itself is in all of them.
-    let nearest = |host: usize| {
+    // What a host takes to every leaf; what it adds itself is in all of them. `known`: hosts, with their leaf and what they
+    // add. None where it has met none of these, no leaf where it is near none.
+    let nearest = |host: usize, known: &[(usize, usize, f64)]| {
         let mut of_leaf = vec![Vec::new(); count];
-        for (place, other) in chosen.iter().enumerate().filter(|(_, other)| **other != host) {
-            of_leaf[label[place]].push((times.at(host, *other) + times.at(*other, host)) / 2.0 - own[place]);
+        for (other, leaf, own) in known.iter().filter(|(other, ..)| *other != host) {
+            of_leaf[*leaf].push((times.at(host, *other) + times.at(*other, host)) / 2.0 - own);
         }
         let middles: Vec<f64> = of_leaf
             .iter_mut()
@@ -109,14 +110,23 @@ pub fn leaves_of_many(times: &Square, most: usize) -> Vec<usize> {
         let known = (0..count).filter(|leaf| !middles[*leaf].is_nan());
         let best = known.min_by(|a, b| middles[*a].total_cmp(&middles[*b]))?;
         let usual = median(&mut middles.iter().copied().filter(|time| !time.is_nan()).collect::<Vec<_>>());
-        (count == 1 || usual - middles[best] > (level[1] - level[0]) / 2.0).then_some(best)
+        Some((count == 1 || usual - middles[best] > (level[1] - level[0]) / 2.0).then_some(best))
     };
-    let mut found: Vec<Option<usize>> = (0..hosts).into_par_iter().map(nearest).collect();
-    chosen.iter().zip(&label).for_each(|(host, own)| found[*host] = Some(*own));
+    let of_chosen: Vec<(usize, usize, f64)> =
+        (0..most).map(|place| (chosen[place], label[place], own[place])).collect();
+    let mut found: Vec<Option<Option<usize>>> =
+        (0..hosts).into_par_iter().map(|host| nearest(host, &of_chosen)).collect();
+    of_chosen.iter().for_each(|(host, leaf, _)| found[*host] = Some(Some(*leaf)));
+    // Where few pairs were measured some have met none of the chosen, but others.
+    let of_others = found.iter().enumerate().filter_map(|(host, leaf)| Some((host, (*leaf)??, 0.0)));
+    let of_others: Vec<(usize, usize, f64)> = of_others.collect();
+    let found: Vec<Option<usize>> =
+        (0..hosts).map(|host| found[host].or_else(|| nearest(host, &of_others)).flatten()).collect();
     let others: Vec<usize> = (0..hosts).filter(|host| found[*host].is_none()).collect();
     let of_others = leaves_of_many(&times.of(&others), most);
-    others.iter().zip(of_others).for_each(|(host, own)| found[*host] = Some(count + own));
-    found.into_iter().map(|own| own.unwrap_or(0)).collect()
+    let mut label: Vec<usize> = found.into_iter().map(|own| own.unwrap_or(0)).collect();
+    others.iter().zip(of_others).for_each(|(host, own)| label[*host] = count + own);
+    label
 }
 
 /// What a rest counts as at most, of pairs of so many hosts: what none is slower than by chance, if they are normal; but of

@@ -43,3 +43,15 @@ fn a_pod_that_is_slow_under_load_is_one_remark_and_none_of_its_leaves_is() {
     let members: Vec<String> = (16..32).map(|host| format!("n{host:02}")).collect();
     assert_eq!(one.iter().map(|found| (found.kind, &found.hosts)).collect::<Vec<_>>(), [(Kind::Group, &members)]);
 }
+
+#[test]
+fn a_host_that_is_late_at_short_lengths_says_nothing_of_what_is_usual_alone_at_long_ones() {
+    // Ten microseconds are a tenth of the longest messages, and a hundredth of what they add to short ones.
+    let late = |_, from: usize, to: usize| if from == 3 || to == 3 { 10e-6 } else { 0.0 };
+    let card = |from: usize, to: usize| if from == 20 || to == 20 { 1.12 } else { 1.0 };
+    let run = measured((32, Schedule::Disjoint), late, card);
+    let of_card = [(20, 7), (9, 20), (20, 28)];
+    let of_late = [((3, 9), 1.0), ((12, 3), 1.0), ((3, 28), 1.0), ((30, 3), 1.0)];
+    let found = found(&again::measured_again(run, (&of_card, 1.0, 1.0), &of_late));
+    assert_eq!(found, ["node n03 both latency", "node n20 both bandwidth"]);
+}

@@ -104,6 +104,10 @@ fn leaves_of_very_many_hosts_are_found_from_some() {
     assert!(is_same_partition(&leaves_of_many(&times, 100), &leaf));
     let one = square(243, |i, j| 1.0 + slow(i) + slow(j) + 0.01 * normal(&mut rng));
     assert_eq!(leaves_of_many(&one, 100), [0; 243]);
+    // Nor are hosts a leaf that have met none of those from which the leaves are found.
+    let have_met = |i: usize, j: usize| matches!(i.abs_diff(j).min(243 - i.abs_diff(j)), 1 | 37);
+    let few = square(243, |i, j| if have_met(i, j) { one.at(i, j) } else { f64::NAN });
+    assert_eq!(leaves_of_many(&few, 100), [0; 243]);
 }
 
 #[test]
