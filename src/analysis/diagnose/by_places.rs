@@ -63,7 +63,7 @@ pub(super) fn judge_run(
     let judge =
         |folded: &Folded| places::judge(folded, places::distances(near.as_ref().unwrap_or(folded), mode, known), asked);
     let mut verdict = judge(&folded);
-    let rails = rails::judge(run, &verdict.distances.leaf, confidence)?;
+    let rails = rails::judge(run, &verdict.distances.leaf, confidence, &of_ranks)?;
     if !rails.is_empty() {
         of_ranks.retain(|own| !rails.iter().any(|rail| rail.ranks.contains(&own.ranks[0])));
         of_ranks.extend(rails);
@@ -268,7 +268,7 @@ fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
 }
 
 /// The size that several findings have together; what else they say is that of the largest.
-fn joined(findings: &[Finding]) -> Option<Finding> {
+pub(super) fn joined(findings: &[Finding]) -> Option<Finding> {
     let most = findings.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
     let mut ratios: Vec<f64> = findings.iter().map(|finding| finding.ratio).collect();
     let cells = Agreement {

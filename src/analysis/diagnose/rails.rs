@@ -9,9 +9,10 @@
 use rayon::prelude::*;
 
 use super::{
-    Agreement, Kind,
+    Agreement, Finding, Kind,
+    by_places::joined,
     places::{
-        ALL, Least, PRECISION, USUAL,
+        ALL, COINCIDENCE, Least, PRECISION, USUAL,
         peers::{self, More},
     },
     ranks::{self, OfRanks},
@@ -22,8 +23,13 @@ use crate::{
     units::Hosts,
 };
 
-/// The rails that are slow, one of a leaf, with the ranks of all of them. `leaf`: `[host]`.
-pub(super) fn judge(run: &dyn Run, leaf: &[usize], confidence: f64) -> Result<Vec<OfRanks>, BoxError> {
+/// The rails that are slow, one of a leaf, with the ranks of all of them. `leaf`: `[host]`; `slow`: ranks that are.
+pub(super) fn judge(
+    run: &dyn Run,
+    leaf: &[usize],
+    confidence: f64,
+    slow: &[OfRanks],
+) -> Result<Vec<OfRanks>, BoxError> {
     let hosts = &run.header().hosts;
     let rails = Rails::of(hosts, leaf);
     if rails.leaves < 2 || rails.places < 2 {
@@ -67,6 +73,9 @@ pub(super) fn judge(run: &dyn Run, leaf: &[usize], confidence: f64) -> Result<Ve
             }
         }
     }
+    for (own, unnamed) in of_leaf.iter_mut().enumerate().filter(|(_, rail)| rail.is_none()) {
+        *unnamed = rails.of_slow_ranks(own, slow);
+    }
     Ok(of_leaf.into_iter().flatten().collect())
 }
 
@@ -107,6 +116,36 @@ impl<'a> Rails<'a> {
     fn members(&self, leaf: usize, place: usize) -> impl Iterator<Item = usize> {
         let own = (0..self.leaf.len()).filter(move |host| self.leaf[*host] == leaf);
         own.filter_map(move |host| self.hosts.ranks_of(host).get(place).copied())
+    }
+
+    /// The rail that most ranks of a place share that are slow in a leaf: so many that faults of their own would hardly all be
+    /// there. Where each meets others on its way, no partners show what the rail itself takes.
+    fn of_slow_ranks(&self, leaf: usize, slow: &[OfRanks]) -> Option<OfRanks> {
+        let of_place = |place: usize| {
+            let members: Vec<usize> = self.members(leaf, place).collect();
+            let own = slow.iter().filter(|own| own.ranks.iter().all(|rank| members.contains(rank)));
+            let own: Vec<Finding> = own.map(|own| own.finding.clone()).collect();
+            let mut is_one_way = own.iter().all(|finding| finding.direction == own[0].direction);
+            is_one_way &= 2 * own.len() > members.len();
+            let chance = ((self.leaves * self.places) as f64).powi(1 - own.len() as i32);
+            (is_one_way && chance < COINCIDENCE).then_some((own, members))
+        };
+        let mut places: Vec<(Vec<Finding>, Vec<usize>)> = (0..self.places).filter_map(of_place).collect();
+        places.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));
+        let (own, ranks) = places.first()?;
+        let mut names: Vec<String> = ranks.iter().map(|rank| self.hosts.name_of(*rank).to_owned()).collect();
+        names.sort_unstable();
+        let cells = Agreement { slow: own.len(), of: ranks.len() };
+        let finding = Finding { kind: Kind::Rail, hosts: names, cells, ..joined(own)? };
+        // Several places may share a rail: other ranks of the leaf that are as slow are of it.
+        let is_of = |own: &&OfRanks| {
+            let is_alike = (own.finding.ratio / finding.ratio).ln().abs() < Least::OF_TIMES.way;
+            let is_in = self.leaf[self.hosts.host_of(own.ranks[0])] == leaf;
+            is_in && is_alike && own.finding.direction == finding.direction
+        };
+        let others = slow.iter().filter(is_of).flat_map(|own| own.ranks.iter().copied());
+        let ranks = places.iter().flat_map(|(_, ranks)| ranks.iter().copied()).chain(others).collect();
+        Some(OfRanks { finding, ranks })
     }
 
     /// What ranks take more than is usual for ranks of their place, `[rank]`, and what the ranks of every rail do, `[rail]`.

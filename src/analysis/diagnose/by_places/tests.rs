@@ -3,6 +3,7 @@
 mod again;
 mod few;
 mod load;
+mod rails;
 mod torus;
 
 use super::*;
