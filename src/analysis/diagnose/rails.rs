@@ -144,7 +144,9 @@ impl<'a> Rails<'a> {
             is_in && is_alike && own.finding.direction == finding.direction
         };
         let others = slow.iter().filter(is_of).flat_map(|own| own.ranks.iter().copied());
-        let ranks = places.iter().flat_map(|(_, ranks)| ranks.iter().copied()).chain(others).collect();
+        let mut ranks: Vec<usize> = places.iter().flat_map(|(_, ranks)| ranks.iter().copied()).chain(others).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
         Some(OfRanks { finding, ranks })
     }
 
