@@ -15,9 +15,8 @@ use retests::{Fate, fate, slow_again, tested};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
-    Agreement, AtLength, Diagnosis, Direction, Finding, Judged, Kind, MOST_NOISE, Remark, RetestVerdict, Symptom,
-    failed,
-    findings::Shown,
+    Agreement, Diagnosis, Direction, Finding, Judged, Kind, MOST_NOISE, Remark, RetestVerdict, Symptom, failed,
+    findings::{Shown, joined},
     folded::Folded,
     places::{self, Asked, Burst, COINCIDENCE, Least, Place, Scatterer, Suspect, Verdict},
     rails,
@@ -256,7 +255,7 @@ fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
     for place in 0..places {
         let is_of = |finding: &Finding| finding.rank.is_some_and(|rank| hosts.place_of(rank) == place);
         let slow = findings.iter().filter(|finding| is_of(finding)).count();
-        if slow < 2 || (places as f64).powi(1 - slow as i32) >= COINCIDENCE {
+        if slow < 2 || !rails::is_one(slow, places) {
             continue;
         }
         let of_rail: Vec<Finding> = findings.extract_if(.., |finding| is_of(finding)).collect();
@@ -265,28 +264,6 @@ fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
         let cells = Agreement { slow, of: slow };
         findings.extend(joined(&of_rail).map(|rail| Finding { kind: Kind::Rail, hosts: names, cells, ..rail }));
     }
-}
-
-/// The size that several findings have together; what else they say is that of the largest.
-pub(super) fn joined(findings: &[Finding]) -> Option<Finding> {
-    let most = findings.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-    let mut ratios: Vec<f64> = findings.iter().map(|finding| finding.ratio).collect();
-    let cells = Agreement {
-        slow: findings.iter().map(|finding| finding.cells.slow).sum(),
-        of: findings.iter().map(|finding| finding.cells.of).sum(),
-    };
-    let retest = findings.iter().find_map(|finding| finding.retest);
-    let first = findings.iter().map(|finding| finding.lengths.0).min()?;
-    let last = findings.iter().map(|finding| finding.lengths.1).max()?;
-    let at = |number: usize| {
-        let own = &most.curve[number];
-        let curves = findings.iter().map(|finding| &finding.curve[number]);
-        let slowest = curves.max_by(|a, b| a.ratio.total_cmp(&b.ratio)).unwrap_or(own);
-        AtLength { is_meant: (first..=last).contains(&own.length), ..*slowest }
-    };
-    let curve = (0..most.curve.len()).map(at).collect();
-    let ratio = median(&mut ratios);
-    Some(Finding { rank: None, ratio, cells, retest, lengths: (first, last), curve, ..most.clone() })
 }
 
 /// Puts the findings about links that have an end in common together: that is a host which is slow with some others, or,

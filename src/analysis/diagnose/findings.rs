@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use super::{Direction, Kind, Symptom};
 use crate::{
     plan::Mode,
+    stats::median,
     units::{Bytes, Rank},
 };
 
@@ -227,6 +228,28 @@ pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
 pub(in crate::analysis) fn by_weight(a: (Kind, Agreement, f64), b: (Kind, Agreement, f64)) -> Ordering {
     let weight = |(_, cells, ratio): (Kind, Agreement, f64)| cells.of.max(1) as f64 * ratio.ln().abs();
     (a.0 == Kind::Link).cmp(&(b.0 == Kind::Link)).then(weight(b).total_cmp(&weight(a)))
+}
+
+/// The size that several findings have together; what else they say is that of the largest.
+pub(super) fn joined(findings: &[Finding]) -> Option<Finding> {
+    let most = findings.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    let mut ratios: Vec<f64> = findings.iter().map(|finding| finding.ratio).collect();
+    let cells = Agreement {
+        slow: findings.iter().map(|finding| finding.cells.slow).sum(),
+        of: findings.iter().map(|finding| finding.cells.of).sum(),
+    };
+    let retest = findings.iter().find_map(|finding| finding.retest);
+    let first = findings.iter().map(|finding| finding.lengths.0).min()?;
+    let last = findings.iter().map(|finding| finding.lengths.1).max()?;
+    let at = |number: usize| {
+        let own = &most.curve[number];
+        let curves = findings.iter().map(|finding| &finding.curve[number]);
+        let slowest = curves.max_by(|a, b| a.ratio.total_cmp(&b.ratio)).unwrap_or(own);
+        AtLength { is_meant: (first..=last).contains(&own.length), ..*slowest }
+    };
+    let curve = (0..most.curve.len()).map(at).collect();
+    let ratio = median(&mut ratios);
+    Some(Finding { rank: None, ratio, cells, retest, lengths: (first, last), curve, ..most.clone() })
 }
 
 #[cfg(test)]

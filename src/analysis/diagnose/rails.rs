@@ -4,13 +4,13 @@
 //! it. A rank is compared with the fastest one on its host, toward the same partner in another leaf: whatever the
 //! network does to the host, it does to both. Among others, ranks of a host meet more or fewer messages on their way: what
 //! the rail itself takes is seen with the partners that show the least. What is usual for ranks of a place is seen in the
-//! other leaves.
+//! other leaves. Where none show it, a rail is found by its ranks: most of a place in a leaf are slow.
 
 use rayon::prelude::*;
 
 use super::{
     Agreement, Finding, Kind,
-    by_places::joined,
+    findings::joined,
     places::{
         ALL, COINCIDENCE, Least, PRECISION, USUAL,
         peers::{self, More},
@@ -79,6 +79,12 @@ pub(super) fn judge(
     Ok(of_leaf.into_iter().flatten().collect())
 }
 
+/// Whether so many slow ranks are of one of so many rails because that is slow: with faults of their own they would hardly all
+/// be there.
+pub(super) fn is_one(slow: usize, rails: usize) -> bool {
+    (rails as f64).powi(1 - slow as i32) < COINCIDENCE
+}
+
 /// By how much every rank is slower than the fastest one on its host, toward the same partner in another leaf and with
 /// the quarter of partners that show the least, `ln(ratio)`, `[rank]`; NaN where that is not known. `time`: of a rank, with
 /// a partner.
@@ -118,8 +124,8 @@ impl<'a> Rails<'a> {
         own.filter_map(move |host| self.hosts.ranks_of(host).get(place).copied())
     }
 
-    /// The rail that most ranks of a place share that are slow in a leaf: so many that faults of their own would hardly all be
-    /// there. Where each meets others on its way, no partners show what the rail itself takes.
+    /// The rail that most ranks of a place share that are slow in a leaf. Where each meets others on its way, no partners show
+    /// what the rail itself takes.
     fn of_slow_ranks(&self, leaf: usize, slow: &[OfRanks]) -> Option<OfRanks> {
         let of_place = |place: usize| {
             let members: Vec<usize> = self.members(leaf, place).collect();
@@ -127,8 +133,7 @@ impl<'a> Rails<'a> {
             let own: Vec<Finding> = own.map(|own| own.finding.clone()).collect();
             let mut is_one_way = own.iter().all(|finding| finding.direction == own[0].direction);
             is_one_way &= 2 * own.len() > members.len();
-            let chance = ((self.leaves * self.places) as f64).powi(1 - own.len() as i32);
-            (is_one_way && chance < COINCIDENCE).then_some((own, members))
+            (is_one_way && is_one(own.len(), self.leaves * self.places)).then_some((own, members))
         };
         let mut places: Vec<(Vec<Finding>, Vec<usize>)> = (0..self.places).filter_map(of_place).collect();
         places.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));

@@ -118,10 +118,10 @@ pub fn leaves_of_many(times: &Square, most: usize) -> Vec<usize> {
         (0..hosts).into_par_iter().map(|host| nearest(host, &of_chosen)).collect();
     of_chosen.iter().for_each(|(host, leaf, _)| found[*host] = Some(Some(*leaf)));
     // Where few pairs were measured some have met none of the chosen, but others.
-    let of_others = found.iter().enumerate().filter_map(|(host, leaf)| Some((host, (*leaf)??, 0.0)));
-    let of_others: Vec<(usize, usize, f64)> = of_others.collect();
+    let of_found = found.iter().enumerate().filter_map(|(host, leaf)| Some((host, (*leaf)??, 0.0)));
+    let of_found: Vec<(usize, usize, f64)> = of_found.collect();
     let found: Vec<Option<usize>> =
-        (0..hosts).map(|host| found[host].or_else(|| nearest(host, &of_others)).flatten()).collect();
+        (0..hosts).map(|host| found[host].or_else(|| nearest(host, &of_found)).flatten()).collect();
     let others: Vec<usize> = (0..hosts).filter(|host| found[*host].is_none()).collect();
     let of_others = leaves_of_many(&times.of(&others), most);
     let mut label: Vec<usize> = found.into_iter().map(|own| own.unwrap_or(0)).collect();
