@@ -27,6 +27,12 @@ impl Distances {
             // Where a kind stands together, what its pairs take may be usual for their distance. Long messages hardly take
             // longer over a longer way.
             let whole = |i: usize, j: usize| fit.base[self.class(i, j)] + fit.beyond_class(i, j);
+            // Where several messages share the ways of leaves, only pairs inside one show it.
+            let mut members = vec![0; self.leaf.len()];
+            self.leaf.iter().for_each(|leaf| members[*leaf] += 1);
+            let is_alone = |host: usize| members[self.leaf[host]] == 1;
+            let is_seen = |i: usize, j: usize| self.leaf[i] == self.leaf[j] || is_alone(i) || is_alone(j);
+            let inside = |i: usize, j: usize| if is_seen(i, j) { whole(i, j) } else { f64::NAN };
             let beyond = |i: usize, j: usize| fit.beyond_class(i, j);
             let fastest = |value: &(dyn Fn(usize, usize) -> f64 + Sync)| self.of_hosts(value, USUAL);
             // The fastest pairs of one host may be of another class than those of the next, of which another kind is usual.
@@ -37,9 +43,10 @@ impl Distances {
                 self.two_kinds(added, &beyond, (fit.noise, alike))
             };
             let by_class = self.two_kinds(fastest(&beyond), &beyond, (fit.noise, alike));
-            by_class
-                .or_else(by_hosts)
-                .or_else(|| if number > 0 { self.two_kinds(fastest(&whole), &whole, (fit.noise, alike)) } else { None })
+            let of_long = |value: &(dyn Fn(usize, usize) -> f64 + Sync)| {
+                if number > 0 { self.two_kinds(fastest(value), &whole, (fit.noise, alike)) } else { None }
+            };
+            by_class.or_else(by_hosts).or_else(|| of_long(&whole)).or_else(|| of_long(&inside))
         };
         let values = values.iter().enumerate().filter_map(|(number, values)| Some((number, values.as_ref()?)));
         let found: Vec<(Vec<bool>, f64)> = values.filter_map(of_values).collect();
@@ -176,5 +183,18 @@ mod tests {
             Distances::of(leaf.clone(), Shape::Tree).find_kinds([Some(times), None]).is_some()
         };
         assert_eq!((0..20).filter(are_kinds).count(), 0);
+    }
+
+    #[test]
+    fn cards_of_two_kinds_are_seen_inside_leaves_where_ways_out_are_shared() {
+        let leaf: Vec<usize> = (0..54).map(|host| host / 6).collect();
+        let card = |host: usize| if host < 28 { 0.0f64 } else { 0.7 };
+        // Over a way out go two to five times as many messages as its cables carry.
+        let load =
+            |i: usize, j: usize| if leaf[i] == leaf[j] { 0.0 } else { (2.0 + ((7 * i + 5 * j) % 4) as f64).ln() };
+        let mut rng = generator(5);
+        let times = square(54, |i, j| card(i).max(card(j)).max(load(i, j)) + 0.01 * normal(&mut rng));
+        let kinds = Distances::of(leaf.clone(), Shape::Tree).find_kinds([None, Some(times)]);
+        assert_eq!(kinds.expect("two kinds").0, (28..54).collect::<Vec<_>>());
     }
 }

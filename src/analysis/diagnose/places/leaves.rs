@@ -104,7 +104,7 @@ fn measure(
     // That all hosts of a leaf are slow takes more faults than that its way is: that decides where none have met.
     let have_none_met =
         inside.is_empty() && set.members.len() > 1 && set.members.iter().all(|host| view.is_left(*host));
-    let inner = if have_none_met { 0.0 } else { centre(&mut inside, fit.noise) };
+    let inner = if have_none_met { 0.0 } else { quantile(&mut inside, USUAL) };
     // Toward one other alone it may be the way of that one.
     if out.len() < others.len().min(2) || inner.is_nan() {
         return None;
@@ -132,10 +132,9 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     let Some(of_hosts) = Spread::of((0..hosts).map(|host| (fit.send[host] - fit.receive[host]) / 2.0)) else {
         return Vec::new();
     };
-    // Medians err by 1.25 standard deviations over the root of their numbers, quartiles by 1.36: outside these are quartiles
-    // of quartiles.
+    // Quartiles err by 1.36 standard deviations over the root of their numbers: outside these are quartiles of quartiles.
     let error_of_cells = |way: &Way| {
-        let [outside, inside] = [1.36 * 1.36, 1.25].map(|error: f64| error.powi(2));
+        let [outside, inside] = [1.36 * 1.36, 1.36].map(|error: f64| error.powi(2));
         fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()
     };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
@@ -358,6 +357,24 @@ mod tests {
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.hosts), (Direction::Both, &sets[2].members));
         assert!(found.effect < BUDGET.least.way, "{}", found.effect);
+    }
+
+    #[test]
+    fn where_pairs_of_a_pod_meet_others_the_ways_out_of_the_other_pods_are_none_the_slower() {
+        // Of three pods of two leaves, most pairs of two and fewer of the third one meet others inside.
+        let leaf: Vec<usize> = (0..18).map(|host| host / 3).collect();
+        let mut distances = Distances::of_leaves(leaf.clone());
+        distances.pod = vec![0, 0, 1, 1, 2, 2];
+        let mut rng = generator(4);
+        let pod = |host: usize| host / 6;
+        let values = square(18, |i, j| {
+            let meets = (5 * i + 7 * j) % 10 < [7, 4, 7][pod(i)];
+            let met = if leaf[i] != leaf[j] && pod(i) == pod(j) && meets { 0.7 } else { 0.0 };
+            met + 0.01 * normal(&mut rng)
+        });
+        let view = View::of_square(values, &Distances::flat(18), 0.01);
+        let found = best(whole(&view, &distances, &sets(&distances)[0], BUDGET));
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

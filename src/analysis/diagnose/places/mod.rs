@@ -438,7 +438,13 @@ fn take(
             && old.place.direction != Direction::Both
             && new.effect >= old.effect / 2.0
     };
-    let is_new = |new: &Suspect| !suspects.iter().any(|old| is_one(&old.place, &new.place) && !is_rest(old, new));
+    // Where two messages share its cable they take longer still: these routes are found first, then the others.
+    let is_more = |old: &Suspect, new: &Suspect| {
+        let is_of = |suspect: &Suspect| (suspect.place.kind == Kind::Routes).then_some(suspect.place.direction);
+        is_of(new).is_some() && is_of(old) == is_of(new) && old.place.hosts == new.place.hosts
+    };
+    let joins = |old: &Suspect, new: &Suspect| is_rest(old, new) || is_more(old, new);
+    let is_new = |new: &Suspect| !suspects.iter().any(|old| is_one(&old.place, &new.place) && !joins(old, new));
     let mut found: Vec<Suspect> = found.into_iter().filter(is_new).collect();
     let cells = |suspect: &Suspect| -> Vec<u32> {
         let is_crossing = suspect.place.crossing(side);
@@ -447,6 +453,10 @@ fn take(
     let places: Vec<Vec<u32>> = found.iter().map(cells).collect();
     views.par_iter_mut().for_each(|view| view.explain(&places, distances, budget.least));
     for old in suspects.iter_mut() {
+        if let Some(more) = found.iter().position(|new| is_more(old, new)) {
+            let ends = found.swap_remove(more).place.toward;
+            old.place.toward.extend(ends.into_iter().filter(|end| !old.place.toward.contains(end)).collect::<Vec<_>>());
+        }
         let Some(rest) = found.iter().position(|new| is_rest(old, new)) else { continue };
         let Place { hosts, toward, .. } = found.swap_remove(rest).place;
         // In from everywhere means toward all members; out from all of them means toward all others.

@@ -55,3 +55,18 @@ fn a_host_that_is_late_at_short_lengths_says_nothing_of_what_is_usual_alone_at_l
     let found = found(&again::measured_again(run, (&of_card, 1.0, 1.0), &of_late));
     assert_eq!(found, ["node n03 both latency", "node n20 both bandwidth"]);
 }
+
+#[test]
+fn routes_are_those_whose_messages_meet_no_others_too() {
+    // Toward every fourth host over one cable, which is a little slower alone; three of these share it with another message.
+    let slower = |from: usize, to: usize| match (from / 8 == 1 && to / 8 != 1, to % 4, to / 4 % 3) {
+        (true, 2, 0) => 2.2,
+        (true, 2, _) => 1.2,
+        _ => 1.0,
+    };
+    let diagnosis = judged(&measured((48, Schedule::Disjoint), |_, _, _| 0.0, slower));
+    let [Remark::Again(again)] = &diagnosis.remarks[..] else { panic!("{:?}", diagnosis.remarks) };
+    let [routes] = &again[..] else { panic!("{again:?}") };
+    assert_eq!((routes.kind, routes.direction), (Kind::Routes, Direction::Send));
+    assert_eq!((routes.cells.slow, routes.cells.of), (80, 80));
+}
