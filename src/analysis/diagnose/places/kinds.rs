@@ -46,7 +46,9 @@ impl Distances {
             let of_long = |value: &(dyn Fn(usize, usize) -> f64 + Sync)| {
                 if number > 0 { self.two_kinds(fastest(value), &whole, (fit.noise, alike)) } else { None }
             };
-            by_class.or_else(by_hosts).or_else(|| of_long(&whole)).or_else(|| of_long(&inside))
+            // Among slow hosts of its leaf one that is not is taken for one of them: it may be these that are slow, and no kind.
+            let by_leaf = || of_long(&inside).filter(|(is_slow, _)| !self.are_of_one(is_slow));
+            by_class.or_else(by_hosts).or_else(|| of_long(&whole)).or_else(by_leaf)
         };
         let values = values.iter().enumerate().filter_map(|(number, values)| Some((number, values.as_ref()?)));
         let found: Vec<(Vec<bool>, f64)> = values.filter_map(of_values).collect();
@@ -136,10 +138,16 @@ impl Distances {
         }
         // Most hosts of one leaf are no kind: a leaf is maintained as a whole. Nor are all of them that differ as healthy hosts
         // do: what is usual for a kind hides the way out of its leaf.
-        let leaves: Vec<usize> = (0..hosts).filter(|host| is_slow[*host]).map(|host| self.leaf[host]).collect();
-        let is_of_one = leaves.iter().all(|leaf| *leaf == leaves[0]) && self.leaves() > 1;
-        let is_whole = is_of_one && leaves.len() == self.members(leaves[0]).len() && ratio >= 2.0 * alike;
-        (!is_of_one || is_whole).then_some((is_slow, ratio.exp()))
+        let of_leaf = |host: usize| self.members(self.leaf[host]).iter().all(|member| is_slow[*member]);
+        let is_whole = || is_slow.iter().position(|slow| *slow).is_some_and(of_leaf) && ratio >= 2.0 * alike;
+        (!self.are_of_one(&is_slow) || is_whole()).then_some((is_slow, ratio.exp()))
+    }
+
+    /// Whether these are of one leaf, of several.
+    fn are_of_one(&self, is_this: &[bool]) -> bool {
+        let mut leaves = self.leaf.iter().zip(is_this).filter(|(_, is_this)| **is_this).map(|(leaf, _)| leaf);
+        let first = leaves.next();
+        self.leaves() > 1 && leaves.all(|leaf| Some(leaf) == first)
     }
 }
 
@@ -196,5 +204,14 @@ mod tests {
         let times = square(54, |i, j| card(i).max(card(j)).max(load(i, j)) + 0.01 * normal(&mut rng));
         let kinds = Distances::of(leaf.clone(), Shape::Tree).find_kinds([None, Some(times)]);
         assert_eq!(kinds.expect("two kinds").0, (28..54).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn slow_hosts_of_a_leaf_are_no_kind_with_the_one_that_shares_their_switch() {
+        let leaf: Vec<usize> = (0..24).map(|host| host / 6).collect();
+        let card = |host: usize| if host < 5 { 1.0f64 } else { 0.0 };
+        let mut rng = generator(5);
+        let times = square(24, |i, j| card(i).max(card(j)) + 0.01 * normal(&mut rng));
+        assert!(Distances::of(leaf.clone(), Shape::Tree).find_kinds([None, Some(times)]).is_none());
     }
 }
