@@ -360,6 +360,12 @@ fn search(
         }
         take(views, (distances, budget), part, suspects);
     }
+    // Hosts of a leaf are found in several passes.
+    let is_part = |own: &Suspect| own.place.kind == Kind::Node && own.place.is_of_some();
+    let (parts, others): (Vec<Suspect>, _) = std::mem::take(suspects).into_iter().partition(is_part);
+    let (parts, routes): (Vec<Suspect>, _) = routes::of_parts(parts, &leaves).into_iter().partition(is_part);
+    *suspects = [others, parts].concat();
+    take(views, (distances, budget), routes, suspects);
     let is_named = named(suspects, hosts);
     let (of_one, together) = views[..wide].split_at(bands);
     let of_bands = |(first, view)| links::slow(&of_one[first..], view, &is_named, budget);

@@ -104,6 +104,27 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     all.iter().filter_map(suspect).collect()
 }
 
+/// Hosts that are slow with some others, where these are most of a leaf and the others are the same: that leaf's routes, whose
+/// messages meet so many others that destinations have no two levels.
+pub fn of_parts(mut parts: Vec<Suspect>, sets: &[Set]) -> Vec<Suspect> {
+    for Set { members, is_in } in sets {
+        let is_own = |part: &Suspect| is_in[part.place.hosts[0]] && part.place.direction != Direction::Receive;
+        let own: Vec<&Suspect> = parts.iter().filter(|part| is_own(part)).collect();
+        let count = own.len().max(2) as f64;
+        let is_common =
+            |end: &usize| own.iter().filter(|part| part.place.toward.contains(end)).count() as f64 > count / 2.0;
+        let toward: Vec<usize> = (0..is_in.len()).filter(|end| !is_in[*end] && is_common(end)).collect();
+        let slowest = own.iter().min_by(|a, b| a.log.total_cmp(&b.log)).map(|part| Suspect::clone(part));
+        let Some(slowest) = slowest.filter(|_| !toward.is_empty() && count > ALL * members.len() as f64) else {
+            continue;
+        };
+        parts.retain(|part| !is_own(part));
+        let place = Place { toward, ..Place::of(Kind::Routes, members.clone(), Direction::Send) };
+        parts.push(Suspect { place, ..slowest });
+    }
+    parts
+}
+
 /// Leaves some of whose hosts are reached slowly from outside, and not from inside as one with a slow card is.
 fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     let fit = &view.fit;
@@ -231,6 +252,28 @@ mod tests {
             let found = best(vec![suspect(Direction::Send, out), suspect(Direction::Receive, into)]);
             let [found] = &found[..] else { panic!("{found:?}") };
             assert_eq!((found.place.direction, &found.place.toward), (direction, &toward), "{out} {into}");
+        }
+    }
+
+    #[test]
+    fn most_hosts_of_a_leaf_that_are_slow_with_the_same_others_are_its_routes_and_fewer_are_hosts() {
+        let (_, sets) = view(4, 8, |_, _| 0.0);
+        // Each with two others that all are slow with, and with one more.
+        let part = |(host, direction): (usize, Direction)| {
+            let place = Place { toward: vec![10, 14, 20 + host], ..Place::of(Kind::Node, vec![host], direction) };
+            Suspect::at(place, 0.4, -20.0 - host as f64, (1, 3))
+        };
+        let parts = |hosts: std::ops::Range<usize>, direction| {
+            of_parts(hosts.map(|host| part((host, direction))).collect(), &sets)
+        };
+        let [routes] = &parts(0..7, Direction::Both)[..] else { panic!("one leaf") };
+        assert_eq!((routes.place.kind, &routes.place.hosts), (Kind::Routes, &sets[0].members));
+        assert_eq!((&routes.place.toward[..], routes.place.direction), (&[10, 14][..], Direction::Send));
+        assert_eq!((routes.log, routes.range), (-26.0, (1, 3)));
+        // Six of eight may be hosts; and which cable a message takes to its host is the destination's choice.
+        for (hosts, direction) in [(0..6, Direction::Both), (0..8, Direction::Receive), (2..3, Direction::Send)] {
+            let found = parts(hosts.clone(), direction);
+            assert_eq!(found.iter().filter(|found| found.place.kind == Kind::Node).count(), hosts.len());
         }
     }
 }
