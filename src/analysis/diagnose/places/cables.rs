@@ -138,7 +138,7 @@ fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least
     let hosts = fit.send.len();
     // The same seconds are less of a longer time: were they asked of every pair, more of those far apart would be slow by
     // chance, of which more may cross.
-    let least_slow = expected(fit, distances, (from, to)).into_iter().fold(own, f64::min) / 2.0;
+    let least_slow = least_expected(fit, distances, (from, to)) / 2.0;
     let hops = |host: usize| distances.hops_from(host).unwrap_or_default();
     let (of_from, of_to) = (hops(from), hops(to));
     // Those that begin where the cable does, those that end where it does, and all others.
@@ -195,10 +195,11 @@ fn is_on_way(before: u8, after: u8, all: u8) -> bool {
     u16::from(before) + 1 + u16::from(after) == u16::from(all)
 }
 
-/// What pairs take more that cross a cable, `[class]`, from what its own pair takes more: as many seconds.
-fn expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize)) -> Vec<f64> {
-    let (own, level) = (fit.beyond_class(from, to).exp_m1(), fit.base[distances.class(from, to)]);
-    fit.base.iter().map(|base| (own * (level - base).exp()).ln_1p()).collect()
+/// The least that pairs of any class take more that cross a cable, from what its own pair takes more: as many seconds.
+fn least_expected(fit: &Fit, distances: &Distances, (from, to): (usize, usize)) -> f64 {
+    let own = fit.beyond_class(from, to);
+    let level = fit.base[distances.class(from, to)];
+    fit.base.iter().map(|base| (own.exp_m1() * (level - base).exp()).ln_1p()).fold(own, f64::min)
 }
 
 #[cfg(test)]

@@ -18,8 +18,9 @@ use crate::{
 
 impl Distances {
     /// Divides hosts by what even their fastest pairs take, or by what they add to all of them, at short and at long lengths,
-    /// where many hosts are alike in it. `values`: of short lengths, then of long ones, of which these show it. Returns the
-    /// slower ones and how many times as long these take, if there are kinds.
+    /// where many hosts are alike in it; at long ones also by what the fastest pairs inside leaves take. `values`: of short
+    /// lengths, then of long ones, of which these show it. Returns the slower ones and how many times as long these take, if
+    /// there are kinds.
     pub fn find_kinds(&mut self, values: [Option<Square>; 2]) -> Option<(Vec<usize>, f64)> {
         let of_values = |(number, values): (usize, &Square)| {
             let fit = Fit::of(values, self);
@@ -46,7 +47,7 @@ impl Distances {
             let of_long = |value: &(dyn Fn(usize, usize) -> f64 + Sync)| {
                 if number > 0 { self.two_kinds(fastest(value), &whole, (fit.noise, alike)) } else { None }
             };
-            // Among slow hosts of its leaf one that is not is taken for one of them: it may be these that are slow, and no kind.
+            // Among slow hosts of its leaf one that is not is taken for one of them: these may be slow, and no kind.
             let by_leaf = || of_long(&inside).filter(|(is_slow, _)| !self.are_of_one(is_slow));
             by_class.or_else(by_hosts).or_else(|| of_long(&whole)).or_else(by_leaf)
         };

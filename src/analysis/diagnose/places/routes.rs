@@ -1,7 +1,7 @@
 //! Leaves of which some routes are slow: one of several cables, which destinations choose (static routes).
 //!
-//! In: a [`View`] of long messages, and leaves ([`Set`]). Out: [`Suspect`]s, one way each; those of one leaf are joined
-//! where suspects are taken. A whole way is found before ([`super::leaves`]).
+//! In: a [`View`] of long messages, or hosts that are slow with some others; leaves ([`Set`]). Out: [`Suspect`]s, one way
+//! each; those of one leaf are joined where suspects are taken. A whole way is found before ([`super::leaves`]).
 
 use super::{
     Budget, Place, Suspect, View,
@@ -110,14 +110,13 @@ pub fn of_parts(mut parts: Vec<Suspect>, sets: &[Set]) -> Vec<Suspect> {
     for Set { members, is_in } in sets {
         let is_own = |part: &Suspect| is_in[part.place.hosts[0]] && part.place.direction != Direction::Receive;
         let own: Vec<&Suspect> = parts.iter().filter(|part| is_own(part)).collect();
-        let count = own.len().max(2) as f64;
-        let is_common =
-            |end: &usize| own.iter().filter(|part| part.place.toward.contains(end)).count() as f64 > count / 2.0;
+        if own.len() < 2 || own.len() as f64 <= ALL * members.len() as f64 {
+            continue;
+        }
+        let is_common = |end: &usize| 2 * own.iter().filter(|part| part.place.toward.contains(end)).count() > own.len();
         let toward: Vec<usize> = (0..is_in.len()).filter(|end| !is_in[*end] && is_common(end)).collect();
         let slowest = own.iter().min_by(|a, b| a.log.total_cmp(&b.log)).map(|part| Suspect::clone(part));
-        let Some(slowest) = slowest.filter(|_| !toward.is_empty() && count > ALL * members.len() as f64) else {
-            continue;
-        };
+        let Some(slowest) = slowest.filter(|_| !toward.is_empty()) else { continue };
         parts.retain(|part| !is_own(part));
         let place = Place { toward, ..Place::of(Kind::Routes, members.clone(), Direction::Send) };
         parts.push(Suspect { place, ..slowest });
