@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{
     fit::{self, Fit},
     shows_distances, steps, torus,
-    tree::{Pairs, apart, leaves_of_many, near, rejoined, split, without},
+    tree::{Pairs, apart, cost_of_leaves, leaves_of_many, near, rejoined, split, without},
     view::medians,
 };
 use crate::{
@@ -220,6 +220,8 @@ impl Distances {
         if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
             return tree;
         }
+        // Places explain leaves, too, that no single pair shows.
+        let of_tree = of_tree.min(cost_of_leaves(values));
         match torus::explain(&pairs, noise, of_tree - labels(hosts)) {
             Some(hops) => Self::of_hops(hosts, hops),
             None => tree,
@@ -386,6 +388,17 @@ mod tests {
         let mut distances = Distances::of(leaf, Shape::Tree);
         distances.find_pods(&times);
         assert_eq!(distances.pod, [0; 5]);
+    }
+
+    #[test]
+    fn leaves_that_no_single_pair_shows_are_no_torus() {
+        for (leaves, more) in [(2, 0.066), (2, 0.1), (4, 0.11)] {
+            let mut rng = generator(1);
+            let far = |i: usize, j: usize| i % leaves != j % leaves;
+            let times = square(64, |i, j| if far(i, j) { more } else { 0.0 } + 0.085 * normal(&mut rng));
+            let short = Folded::of_logarithms(&[8], vec![times.clone()]);
+            assert!(!Distances::find(&short, &times, None).is_torus(), "{leaves} {more}");
+        }
     }
 
     #[test]

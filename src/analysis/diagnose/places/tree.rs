@@ -42,6 +42,9 @@ const MOST_OTHERS: usize = 100;
 /// has fewer levels, and one more is before slow hosts.
 const GAPS: usize = 4;
 
+/// By how many mean misfits it takes longer between leaves than inside them: then single pairs show which are inside.
+const APART: f64 = 2.0;
+
 /// What a metre of cable adds to a short message, as a share of its time: 5 ns of 4 us, of which 16 are [`LEAST_STEP`]. Cables
 /// are not cut more alike, so that structures that fit better than that are equally good: what is simulated has no noise, and
 /// the last digits of times would decide.
@@ -56,6 +59,8 @@ pub struct Pairs {
     least: f64,
     /// Mean misfit, where it need not be found from the same pairs; then hosts add nothing.
     noise: Option<f64>,
+    /// By how many misfits it takes longer between parts than inside them, at least.
+    apart: f64,
 }
 
 /// A partition and what it says about the times.
@@ -208,7 +213,17 @@ fn split_by(times: &Square, noise: Option<f64>, least: f64, size: usize) -> Vec<
 /// The best partition on one level, and by how much more it takes between its parts. `noise`: mean misfit of pairs
 /// where it is known, and hosts add nothing.
 fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
-    let pairs = Pairs::of(times).with_noise(noise);
+    let found = shortest(times, &Pairs::of(times).with_noise(noise), size);
+    (by_size(&found.label), found.step)
+}
+
+/// How long the shortest description by leaves is, with labels ([`Pairs::cost`]), whether single pairs show these or not.
+pub fn cost_of_leaves(times: &Square) -> f64 {
+    shortest(times, &Pairs { apart: 0.0, ..Pairs::of(times) }, 2).cost
+}
+
+/// The partition on one level with the shortest description. `pairs`: of these times.
+fn shortest(times: &Square, pairs: &Pairs, size: usize) -> Fitted {
     let hosts = pairs.hosts;
     let mut best = pairs.fit(vec![0; hosts], None);
     for _ in 0..TURNS {
@@ -241,7 +256,7 @@ fn parts(times: &Square, noise: Option<f64>, size: usize) -> (Vec<usize>, f64) {
             _ => break,
         }
     }
-    (by_size(&best.label), best.step)
+    best
 }
 
 /// Joins what is least apart first. Of a pair that is not known, as far as the usual one.
@@ -304,7 +319,7 @@ impl Pairs {
         let mean = |(i, j)| (i, j, (times.at(i, j) + times.at(j, i)) / 2.0);
         let known: Vec<(usize, usize, f64)> = all.map(mean).filter(|pair| !pair.2.is_nan()).collect();
         let usual = median(&mut known.iter().map(|pair| pair.2.abs()).collect::<Vec<_>>());
-        Self { hosts, known, least: (METRE * usual).max(f64::MIN_POSITIVE), noise: None }
+        Self { hosts, known, least: (METRE * usual).max(f64::MIN_POSITIVE), noise: None, apart: APART }
     }
 
     /// The same whose mean misfit is known, and of which hosts add nothing.
@@ -413,7 +428,7 @@ impl Pairs {
         let step = level[1] - level[0];
         let rest = |(i, j, time): &(usize, usize, f64)| (time - level[class(*i, *j)] - own[*i] - own[*j]).abs();
         let usual = || median(&mut self.known.iter().map(rest).collect::<Vec<_>>()) / LN_2;
-        let is_tree = parts == 1.0 || step > 2.0 * misfit || step > 2.0 * usual();
+        let is_tree = parts == 1.0 || step > self.apart * misfit || step > self.apart * usual();
         let cost = if is_tree { cost + self.hosts as f64 * parts.ln() } else { f64::INFINITY };
         Fitted { label, own, step, cost }
     }
