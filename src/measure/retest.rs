@@ -259,6 +259,11 @@ mod tests {
                 assert!(pairs.iter().filter(is_inside).count() > 12, "{pairs:?}");
                 assert!(pairs.iter().collect::<HashSet<_>>().len() > 12, "others at other lengths: {pairs:?}");
                 assert!(unmet(&machine, schedule, None).is_empty());
+                // Most other hosts are slow a little, as among others.
+                let little = |host| Fault::Host { host, direction: Direction::Both, symptom: Symptom::Slower(1.3) };
+                let others = (0..40).filter(|host| machine.leaf_of_host[*host] != 1 && host % 3 > 0).map(little);
+                let pairs = unmet(&others.fold(machine.clone(), Machine::with), schedule, Some(4));
+                assert!(pairs.iter().filter(is_inside).count() > 12, "{pairs:?}");
             }
             assert!(unmet(&healthy, schedule, Some(4)).is_empty());
         }

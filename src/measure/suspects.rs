@@ -160,8 +160,8 @@ impl Usual {
         Ok(usual)
     }
 
-    /// Where most pairs are left out: pairs of hosts that are slow one way to most, and that do not meet, at most so many,
-    /// others at the next length. Whether these hosts share what slows them shows in no other pair. Collective.
+    /// Where most pairs are left out: pairs of the hosts that are slowest one way to most, and that do not meet, at most so
+    /// many, others at the next length. Whether these hosts share what slows them shows in no other pair. Collective.
     pub(super) fn unmet(
         &self,
         plan: &Plan,
@@ -187,15 +187,21 @@ impl Usual {
             all.filter_map(move |(rank, line)| Some((rank, line, partner(rank, line)?)))
                 .filter(move |(_, _, other)| hosts.host_of(*other) != host)
         };
-        let is_slow = |host: &usize| {
-            let is_most = |times: &mut dyn Iterator<Item = f64>| {
-                let known: Vec<f64> = times.filter(|time| !time.is_nan()).collect();
-                2 * known.iter().filter(|time| **time >= SUSPICIOUS * self.centre[1]).count() > known.len()
+        // By how much a host is slower than the median one to most, out of it or into it.
+        let slower = |host: usize| {
+            let of_way = |times: &mut dyn Iterator<Item = f64>| {
+                median(&mut times.filter(|time| !time.is_nan()).collect::<Vec<_>>()) / self.centre[1]
             };
-            is_most(&mut met(*host).map(|(rank, line, _)| times[rank * lines + line]))
-                || is_most(&mut met(*host).map(|(_, line, other)| times[other * lines + line]))
+            let out = of_way(&mut met(host).map(|(rank, line, _)| times[rank * lines + line]));
+            out.max(of_way(&mut met(host).map(|(_, line, other)| times[other * lines + line])))
         };
-        let slow: Vec<usize> = (0..hosts.count()).filter(is_slow).collect();
+        let slower = (0..hosts.count()).map(|host| (slower(host), host));
+        let mut slow: Vec<(f64, usize)> = slower.filter(|(slower, _)| *slower >= SUSPICIOUS).collect();
+        // Among others many are slow a little, for those they met on their way: what is at fault is slower.
+        slow.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        slow.truncate(2 * most);
+        let mut slow: Vec<usize> = slow.into_iter().map(|(_, host)| host).collect();
+        slow.sort_unstable();
         // Each with the next one, then with the one behind that: neighbours by number are often of one leaf.
         let all = slow.len() * slow.len().saturating_sub(1) / 2;
         let two = |number: usize| {
