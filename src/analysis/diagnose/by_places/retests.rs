@@ -152,16 +152,21 @@ fn again(
         }
         let of_class = if is_isolated { from_faster } else { healthy };
         let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|times| of_class(times)).collect();
+        // Where only slow ones of a class were measured alone, its others take no more alone than the fastest among others.
+        let are_few =
+            !is_isolated && !is_short && !of_length.is_empty() && usual_alone.iter().any(|alone| alone.is_nan());
+        let least = are_few.then(|| fastest(folded, places, length, &crossing));
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
-            let known = usual_alone[places.distances.class(from, to)] + added(from, to);
+            let class = places.distances.class(from, to);
+            let known = usual_alone[class] + added(from, to);
             // A moment at which all pairs take longer says nothing of any. Short messages hardly make a way busy, and are seldom
             // measured again but where they are slow.
             let usual_alone = match is_isolated {
                 true => usual.max(known),
                 false if is_short => usual.min(known),
-                false if known.is_nan() => usual,
+                false if known.is_nan() => least.as_ref().map_or(usual, |least| usual.min(least[class])),
                 false => known,
             };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
@@ -179,6 +184,25 @@ fn again(
         }));
     }
     Ok(pairs)
+}
+
+/// What the fastest pair takes that crosses no place, `ln(time / level)`, `[class]`; as much more as the fastest of so many
+/// takes less by chance, where no other is on its way. `crossing`: `[place][source * hosts + destination]`.
+fn fastest(folded: &Folded, places: &Verdict, length: usize, crossing: &[Vec<bool>]) -> Vec<f64> {
+    let hosts = folded.hosts();
+    let mut times = vec![Vec::new(); places.distances.classes];
+    for cell in (0..hosts * hosts).filter(|cell| !crossing.iter().any(|place| place[*cell])) {
+        let (from, to) = (cell / hosts, cell % hosts);
+        let time = folded.from_to(length, from, to);
+        if from != to && !time.is_nan() {
+            times[places.distances.class(from, to)].push(time);
+        }
+    }
+    let of_class = |times: &Vec<f64>| {
+        let by_chance = (2.0 * (times.len() as f64).ln()).sqrt() * places.least_noise();
+        times.iter().copied().fold(f64::NAN, f64::min) + by_chance
+    };
+    times.iter().map(of_class).collect()
 }
 
 /// What the re-tests of the pairs that cross each place say, and by how much these are slow alone, `ln(ratio)`,

@@ -211,6 +211,11 @@ impl Verdict {
         self.fits[length].send[source] + self.fits[length].receive[destination]
     }
 
+    /// Scatter of a pair where the fewest messages meet: at the length where it is least.
+    pub fn least_noise(&self) -> f64 {
+        self.fits.iter().map(|fit| fit.noise).fold(f64::INFINITY, f64::min)
+    }
+
     /// How much longer a message takes between two leaves than inside the slower one, `ln(ratio)`; `None` where there
     /// are not two leaves of several hosts.
     pub fn between_two(&self, length: usize) -> Option<f64> {

@@ -45,6 +45,39 @@ fn a_pod_that_is_slow_under_load_is_one_remark_and_none_of_its_leaves_is() {
 }
 
 #[test]
+fn a_way_of_which_alone_pairs_were_measured_again_is_compared_with_pairs_that_meet_no_others() {
+    // Between other leaves one pair of ten meets none, and the others take twice as long.
+    let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
+    let way = |from: usize, to: usize| match (from / 8 == to / 8, (from * 7 + to * 3) % 10) {
+        (true, _) => 1.0,
+        (_, 0) => {
+            if is_bad(from, to) {
+                1.9
+            } else {
+                1.0
+            }
+        }
+        _ => {
+            if is_bad(from, to) {
+                4.0
+            } else {
+                2.0
+            }
+        }
+    };
+    let pairs = [(8, 2), (9, 18), (30, 15), (20, 11)];
+    let again = |alone: f64| {
+        let run = measured((48, Schedule::Disjoint), |_, _, _| 0.0, way);
+        let alone = pairs.map(|(from, to)| ((from, to), alone / way(from, to)));
+        again::measured_again(run, (&[], 1.0, 1.0), &alone)
+    };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&again(1.9)), [format!("group {} both bandwidth", members.join(","))]);
+    let loaded = again(1.0);
+    assert!(loaded.findings.is_empty() && !loaded.remarks.is_empty(), "{:?}", found(&loaded));
+}
+
+#[test]
 fn a_host_that_is_late_at_short_lengths_says_nothing_of_what_is_usual_alone_at_long_ones() {
     // Ten microseconds are a tenth of the longest messages, and a hundredth of what they add to short ones.
     let late = |_, from: usize, to: usize| if from == 3 || to == 3 { 10e-6 } else { 0.0 };
