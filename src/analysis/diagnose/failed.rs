@@ -7,7 +7,7 @@
 
 mod counts;
 
-use super::{Agreement, Direction, Finding, Kind, Symptom};
+use super::{Agreement, Direction, Finding, Kind, Symptom, places::COINCIDENCE};
 use crate::record::{BoxError, Run};
 use counts::{Cells, Count, Tally, read};
 
@@ -78,8 +78,8 @@ impl Failure {
     }
 }
 
-/// From this share of failures on nothing gets through.
-const SILENT: f64 = 0.95;
+/// From this share of failures on nothing gets through: what does is a coincidence.
+const SILENT: f64 = 1.0 - COINCIDENCE;
 
 impl Cells {
     /// The places that fail.

@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
-/// beyond the eager limit, is less than the least effect of a way ([`Least::OF_TIMES`]): 3 / 4 / 0.05.
-const LONG: f64 = 15.0;
+/// beyond the eager limit, is less than the least effect of a way.
+const LONG: f64 = 3.0 / 4.0 / Least::OF_TIMES.way;
 
 /// Whether distances hardly matter at a length, by number.
 pub fn is_long(folded: &Folded, length: usize) -> bool {
