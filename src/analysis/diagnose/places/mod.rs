@@ -404,7 +404,10 @@ fn best(mut found: Vec<Suspect>) -> Vec<Suspect> {
             let (a, b) = (&other.place, &suspect.place);
             let mut pair = b.hosts.clone();
             pair.reverse();
-            a.kind == b.kind && (is_one(a, b) || matches!(a.kind, Kind::Link | Kind::Cable) && a.hosts == pair)
+            // What is left of a way's hosts without another way is another way only if it is slow still.
+            let share = || a.kind == Kind::Group && a.hosts.iter().any(|host| b.hosts.contains(host));
+            let is_pair = || matches!(a.kind, Kind::Link | Kind::Cable) && a.hosts == pair;
+            a.kind == b.kind && (is_one(a, b) || share() || is_pair())
         };
         match best.iter_mut().find(is_same) {
             None => best.push(suspect),

@@ -29,8 +29,7 @@ pub fn ways(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect> 
     }
     let of_direction = |direction: Direction| {
         let level = |host: usize| (direction.of(view.fit.send[host], view.fit.receive[host]), host);
-        // Half of it is a standard deviation of a pair then: five of six pairs are seen for what they are.
-        let least = budget.least.of(Kind::Group, true).max(2.0 * view.fit.noise);
+        let least = budget.least.of(Kind::Group, true);
         let mut starts: Vec<(f64, usize)> = (0..hosts).map(level).filter(|(level, _)| *level >= least).collect();
         starts.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
         // A single host shares its way with no other.
@@ -195,7 +194,10 @@ impl<'a> Pairs<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Least, *};
+    use super::{
+        super::{Least, best},
+        *,
+    };
     use crate::analysis::drawn::{generator, normal, square};
 
     /// Four leaves of twelve.
@@ -263,6 +265,26 @@ mod tests {
         let distances = Distances::of_leaves((0..HOSTS).map(|host| host / 24).collect());
         let both = |i: usize, j: usize| if is_in(i) != is_in(j) { 1.2 } else { 0.0 };
         assert!(found_among(distances, have_met, true, both).contains(&(leaf(), Direction::Both)));
+    }
+
+    #[test]
+    fn a_way_is_found_that_no_single_host_shows() {
+        // Under load pairs differ by as much as the way makes them slow.
+        let mut rng = generator(7);
+        let load: Vec<f64> = (0..HOSTS * HOSTS).map(|_| 0.4 * normal(&mut rng)).collect();
+        let both = |i: usize, j: usize| load[i * HOSTS + j] + if is_in(i) != is_in(j) { 0.7 } else { 0.0 };
+        assert_eq!(found_of(|i, j| (i + j) % 3 == 0, true, both).first(), Some(&(leaf(), Direction::Both)));
+    }
+
+    #[test]
+    fn ways_of_the_same_hosts_that_are_seen_in_several_views_are_one() {
+        let way = |hosts: std::ops::Range<usize>, direction, log: f64| {
+            Suspect::at(Place::of(Kind::Group, hosts.collect(), direction), 1.0, log, (0, 0))
+        };
+        let (part, whole) = (way(12..20, Direction::Receive, -30.0), way(12..24, Direction::Receive, -80.0));
+        let other = way(24..36, Direction::Both, -20.0);
+        let best = best(vec![part, other, whole]);
+        assert_eq!(best.iter().map(|own| own.place.hosts.len() * own.place.hosts[0]).collect::<Vec<_>>(), [144, 288]);
     }
 
     #[test]
