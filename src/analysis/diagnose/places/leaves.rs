@@ -70,11 +70,10 @@ fn measure(
     let fit = &view.fit;
     let set = &sets[number];
     let mut inside = Vec::new();
+    let is_pod = set.members.iter().any(|host| distances.leaf[*host] != distances.leaf[set.members[0]]);
     for (member, other) in set.members.iter().flat_map(|i| set.members.iter().map(move |j| (*i, *j))) {
         // Inside a pod: between its leaves.
-        let is_way = distances.leaf[member] != distances.leaf[other]
-            || set.members.iter().all(|host| distances.leaf[*host] == distances.leaf[member]);
-        if is_way && member != other {
+        if member != other && is_pod == (distances.leaf[member] != distances.leaf[other]) {
             inside.push(fit.beyond_class(member, other));
         }
     }
@@ -104,7 +103,12 @@ fn measure(
     // That all hosts of a leaf are slow takes more faults than that its way is: that decides where none have met.
     let have_none_met =
         inside.is_empty() && set.members.len() > 1 && set.members.iter().all(|host| view.is_left(*host));
-    let inner = if have_none_met { 0.0 } else { quantile(&mut inside, USUAL) };
+    // Inside a pod some meet others too, on a switch none do.
+    let inner = match have_none_met {
+        true => 0.0,
+        false if is_pod => quantile(&mut inside, USUAL),
+        false => centre(&mut inside, fit.noise),
+    };
     // Toward one other alone it may be the way of that one.
     if out.len() < others.len().min(2) || inner.is_nan() {
         return None;
@@ -132,10 +136,12 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     let Some(of_hosts) = Spread::of((0..hosts).map(|host| (fit.send[host] - fit.receive[host]) / 2.0)) else {
         return Vec::new();
     };
-    // Quartiles err by 1.36 standard deviations over the root of their numbers: outside these are quartiles of quartiles.
+    // Quartiles err by 1.36 standard deviations over the root of their numbers, and the centre of a switch by less: outside
+    // these are quartiles of quartiles. Of what is inside a half is taken off in short messages, all in others ([`measure`]).
     let error_of_cells = |way: &Way| {
         let [outside, inside] = [1.36 * 1.36, 1.36].map(|error: f64| error.powi(2));
-        fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()
+        let of_inside = if view.is_short { 0.25 } else { 1.0 };
+        fit.noise * (outside * 0.5 / way.outside as f64 + inside * of_inside / way.inside as f64).sqrt()
     };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
     let (expected, freedom) = expected(usual, view.alike_ways(budget.least), fit.freedom);
@@ -357,6 +363,20 @@ mod tests {
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.place.direction, &found.place.hosts), (Direction::Both, &sets[2].members));
         assert!(found.effect < BUDGET.least.way, "{}", found.effect);
+    }
+
+    #[test]
+    fn the_way_of_a_small_leaf_is_found_in_noise() {
+        let distances = Distances::of_leaves((0..24).map(|host| host / 3).collect());
+        for seed in 0..8 {
+            let mut rng = generator(seed);
+            let is_way = |i: usize, j: usize| (i / 3 == 5) != (j / 3 == 5);
+            let values = square(24, |i, j| if is_way(i, j) { 0.5 } else { 0.0 } + 0.09 * normal(&mut rng));
+            let found =
+                best(whole(&View::of_square(values, &distances, 0.09), &distances, &sets(&distances)[1], BUDGET));
+            let found: Vec<_> = found.iter().map(|own| (&own.place.hosts[..], own.place.direction)).collect();
+            assert_eq!(found, [(&[15, 16, 17][..], Direction::Both)], "{seed}");
+        }
     }
 
     #[test]
