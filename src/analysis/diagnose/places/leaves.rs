@@ -137,11 +137,11 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
         return Vec::new();
     };
     // Quartiles err by 1.36 standard deviations over the root of their numbers, and the centre of a switch by less: outside
-    // these are quartiles of quartiles. Of what is inside a half is taken off in short messages, all in others ([`measure`]).
+    // these are quartiles of quartiles, and of what is inside a half is taken off. In long messages it is all; ways of which
+    // messages meet others differ by more than noise then, and less of noise is left to be pooled with.
     let error_of_cells = |way: &Way| {
         let [outside, inside] = [1.36 * 1.36, 1.36].map(|error: f64| error.powi(2));
-        let of_inside = if view.is_short { 0.25 } else { 1.0 };
-        fit.noise * (outside * 0.5 / way.outside as f64 + inside * of_inside / way.inside as f64).sqrt()
+        fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()
     };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
     let (expected, freedom) = expected(usual, view.alike_ways(budget.least), fit.freedom);
@@ -371,9 +371,9 @@ mod tests {
         for seed in 0..8 {
             let mut rng = generator(seed);
             let is_way = |i: usize, j: usize| (i / 3 == 5) != (j / 3 == 5);
-            let values = square(24, |i, j| if is_way(i, j) { 0.5 } else { 0.0 } + 0.09 * normal(&mut rng));
+            let values = square(24, |i, j| if is_way(i, j) { 0.5 } else { 0.0 } + 0.07 * normal(&mut rng));
             let found =
-                best(whole(&View::of_square(values, &distances, 0.09), &distances, &sets(&distances)[1], BUDGET));
+                best(whole(&View::of_square(values, &distances, 0.07), &distances, &sets(&distances)[1], BUDGET));
             let found: Vec<_> = found.iter().map(|own| (&own.place.hosts[..], own.place.direction)).collect();
             assert_eq!(found, [(&[15, 16, 17][..], Direction::Both)], "{seed}");
         }
