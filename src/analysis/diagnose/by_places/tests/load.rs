@@ -48,21 +48,12 @@ fn a_pod_that_is_slow_under_load_is_one_remark_and_none_of_its_leaves_is() {
 fn a_way_of_which_alone_pairs_were_measured_again_is_compared_with_pairs_that_meet_no_others() {
     // Between other leaves one pair of ten meets none, and the others take twice as long.
     let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
-    let way = |from: usize, to: usize| match (from / 8 == to / 8, (from * 7 + to * 3) % 10) {
-        (true, _) => 1.0,
-        (_, 0) => {
-            if is_bad(from, to) {
-                1.9
-            } else {
-                1.0
-            }
-        }
-        _ => {
-            if is_bad(from, to) {
-                4.0
-            } else {
-                2.0
-            }
+    let way = |from: usize, to: usize| {
+        let met = if (from * 7 + to * 3) % 10 == 0 { 1.0 } else { 2.0 };
+        match (from / 8 == to / 8, is_bad(from, to)) {
+            (true, _) => 1.0,
+            (_, true) => 1.9 * met,
+            _ => met,
         }
     };
     let pairs = [(8, 2), (9, 18), (30, 15), (20, 11)];
