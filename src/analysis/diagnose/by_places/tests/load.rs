@@ -49,7 +49,7 @@ fn a_way_of_which_alone_pairs_were_measured_again_is_compared_with_pairs_that_me
     // Between other leaves one pair of ten meets none, and the others take twice as long.
     let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
     let way = |from: usize, to: usize| {
-        let met = if (from * 7 + to * 3) % 10 == 0 { 1.0 } else { 2.0 };
+        let met = if (from * 7 + to * 3).is_multiple_of(10) { 1.0 } else { 2.0 };
         match (from / 8 == to / 8, is_bad(from, to)) {
             (true, _) => 1.0,
             (_, true) => 1.9 * met,
