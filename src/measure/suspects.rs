@@ -6,7 +6,7 @@
 //! that were suspicious by themselves at the length before as well: on a large machine some pairs are disturbed by chance at
 //! every length, by more than a bad link is slow, but hardly ever the same ones twice. At most two pairs of a host, so that one
 //! bad host does not take all places. No process ever sees all cells: each keeps the worst of its own, and the lists are
-//! merged. Where most pairs are left out, also which slow hosts have not met. Nothing is measured here.
+//! merged. Where most pairs are left out, also which of the slowest hosts have not met. Nothing is measured here.
 
 use std::collections::HashMap;
 

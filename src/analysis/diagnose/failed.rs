@@ -78,7 +78,7 @@ impl Failure {
     }
 }
 
-/// From this share of failures on nothing gets through: what does is a coincidence.
+/// From this share of failures on nothing gets through: that one exchange does is less probable than [`COINCIDENCE`].
 const SILENT: f64 = 1.0 - COINCIDENCE;
 
 impl Cells {

@@ -3,6 +3,8 @@
 //! In: places of a run, ranks that were found before, and the re-tests of the run. Out: [`Finding`]s with what re-tests say
 //! ([`tested`]), and whether each is one ([`fate`]). Nothing is looked for here.
 
+use std::cell::LazyCell;
+
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Finding, RetestVerdict, finding};
@@ -11,7 +13,7 @@ use crate::{
         diagnose::{
             Direction, Kind, Symptom,
             folded::Folded,
-            places::{self, Least, Slow, Suspect, Verdict},
+            places::{self, Least, Place, Slow, Suspect, Verdict},
             ranks::OfRanks,
         },
         ticks::Unticked,
@@ -91,6 +93,7 @@ fn again(
 ) -> Result<Vec<Again>, BoxError> {
     let hosts = &run.header().hosts;
     let crossing: Vec<Vec<bool>> = suspects.iter().map(|suspect| suspect.place.crossing(hosts.count())).collect();
+    let is_crossed = LazyCell::new(|| Place::crossing_any(suspects.iter().map(|own| &own.place), hosts.count()));
     let is_isolated = run.header().schedule() == Schedule::Isolated;
     let mut pairs = Vec::new();
     for length in 0..run.lengths().len() {
@@ -153,9 +156,7 @@ fn again(
         let of_class = if is_isolated { from_faster } else { healthy };
         let usual_alone: Vec<f64> = usual_alone.iter_mut().map(|times| of_class(times)).collect();
         // Where only slow ones of a class were measured alone, its others take no more alone than the fastest among others.
-        let are_few =
-            !is_isolated && !is_short && !of_length.is_empty() && usual_alone.iter().any(|alone| alone.is_nan());
-        let least = are_few.then(|| fastest(folded, places, length, &crossing));
+        let least = LazyCell::new(|| fastest(folded, places, length, &is_crossed));
         pairs.extend(of_length.into_iter().map(|(retest, on)| {
             let (from, to) = (hosts.host_of(retest.source), hosts.host_of(retest.destination));
             let usual = places.usual(length, from, to);
@@ -166,7 +167,7 @@ fn again(
             let usual_alone = match is_isolated {
                 true => usual.max(known),
                 false if is_short => usual.min(known),
-                false if known.is_nan() => least.as_ref().map_or(usual, |least| usual.min(least[class])),
+                false if known.is_nan() => usual.min(least[class]),
                 false => known,
             };
             let [second, alone] = [retest.second, retest.alone].map(|time| (time / level).ln());
@@ -186,12 +187,13 @@ fn again(
     Ok(pairs)
 }
 
-/// What the fastest pair takes that crosses no place, `ln(time / level)`, `[class]`; as much more as the fastest of so many
-/// takes less by chance, where no other is on its way. `crossing`: `[place][source * hosts + destination]`.
-fn fastest(folded: &Folded, places: &Verdict, length: usize, crossing: &[Vec<bool>]) -> Vec<f64> {
+/// What the fastest pair takes that crosses no place, `ln(time / level)`, `[class]`, and as much more as the fastest of n
+/// takes less by chance, where no other is on its way: of normal numbers the largest is expected below `sqrt(2 ln n)`.
+/// `is_crossed`: `[source * hosts + destination]`.
+fn fastest(folded: &Folded, places: &Verdict, length: usize, is_crossed: &[bool]) -> Vec<f64> {
     let hosts = folded.hosts();
     let mut times = vec![Vec::new(); places.distances.classes];
-    for cell in (0..hosts * hosts).filter(|cell| !crossing.iter().any(|place| place[*cell])) {
+    for cell in (0..hosts * hosts).filter(|cell| !is_crossed[*cell]) {
         let (from, to) = (cell / hosts, cell % hosts);
         let time = folded.from_to(length, from, to);
         if from != to && !time.is_nan() {
@@ -347,10 +349,7 @@ pub(super) fn fate(finding: &Finding, schedule: Schedule) -> Fate {
 mod tests {
     use super::*;
     use crate::{
-        analysis::{
-            diagnose::{Agreement, places::Place},
-            drawn::square,
-        },
+        analysis::{diagnose::Agreement, drawn::square},
         plan::Mode,
     };
 

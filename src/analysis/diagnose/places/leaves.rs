@@ -137,8 +137,8 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
         return Vec::new();
     };
     // Quartiles err by 1.36 standard deviations over the root of their numbers, and the centre of a switch by less: outside
-    // these are quartiles of quartiles, and of what is inside a half is taken off. In long messages it is all; ways of which
-    // messages meet others differ by more than noise then, and less of noise is left to be pooled with.
+    // these are quartiles of quartiles, and of what is inside a half is taken off. In long messages it is all of it, but there
+    // ways differ by whom their messages meet too: the more noise were counted, the more of that would pass for noise.
     let error_of_cells = |way: &Way| {
         let [outside, inside] = [1.36 * 1.36, 1.36].map(|error: f64| error.powi(2));
         fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()

@@ -404,7 +404,7 @@ fn best(mut found: Vec<Suspect>) -> Vec<Suspect> {
             let (a, b) = (&other.place, &suspect.place);
             let mut pair = b.hosts.clone();
             pair.reverse();
-            // What is left of a way's hosts without another way is another way only if it is slow still.
+            // Ways with hosts in common may be one: what is slow still without the likeliest is found in the next pass.
             let share = || a.kind == Kind::Group && a.hosts.iter().any(|host| b.hosts.contains(host));
             let is_pair = || matches!(a.kind, Kind::Link | Kind::Cable) && a.hosts == pair;
             a.kind == b.kind && (is_one(a, b) || share() || is_pair())

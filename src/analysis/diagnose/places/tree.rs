@@ -42,7 +42,9 @@ const MOST_OTHERS: usize = 100;
 /// has fewer levels, and one more is before slow hosts.
 const GAPS: usize = 4;
 
-/// By how many mean misfits it takes longer between leaves than inside them: then single pairs show which are inside.
+/// By how many mean misfits it takes longer between leaves than inside them, at least. Half way between both is then one
+/// mean misfit off, beyond which a double exponential distribution ([`Pairs::cost_of`]) has `exp(-1) / 2` on one side:
+/// four of five single pairs show which they are.
 const APART: f64 = 2.0;
 
 /// What a metre of cable adds to a short message, as a share of its time: 5 ns of 4 us, of which 16 are [`LEAST_STEP`]. Cables

@@ -18,8 +18,9 @@ use crate::{
     stats::{median, median_of, scatter_about_zero},
 };
 
-/// Level of long messages over that of the shortest from which on a hop more or less, of four and paid three times
-/// beyond the eager limit, is less than the least effect of a way.
+/// Level of long messages over that of the shortest from which on a hop more or less says less than the least effect of a
+/// way: a hop is a quarter of the shortest messages' time, four being on most ways, and paid three times beyond the eager
+/// limit, so that it is 3 / 4 of that time.
 const LONG: f64 = 3.0 / 4.0 / Least::OF_TIMES.way;
 
 /// Whether distances hardly matter at a length, by number.
