@@ -217,7 +217,8 @@ impl Distances {
         if let Some(found) = steps::explain(&pairs, starts, noise, of_tree) {
             return Self { pod: found.group, ..Self::of(found.leaf, Shape::Dragonfly(found.between)) };
         }
-        if !(LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts) {
+        let may_be_torus = (LEAST_OF_TORI..=MOST_OF_TORI).contains(&hosts);
+        if !may_be_torus || steps::least_cost(&pairs, noise) >= of_tree - labels(hosts) {
             return tree;
         }
         // Places explain leaves, too, that no single pair shows.
