@@ -95,6 +95,19 @@ fn a_host_that_was_slow_for_a_while_is_reported() {
 }
 
 #[test]
+fn links_that_are_far_less_slow_than_a_confirmed_one_of_their_host_are_none_of_it() {
+    let config = Config { retest: 1, ..config() };
+    let link = |hosts, times| Fault::Link { hosts, direction: Send, symptom: Slower(times) };
+    // By a fifth and by a half of its logarithm.
+    for (times, found) in [(1.25, "link node003 node010 send bandwidth"), (1.8, "node node010 receive bandwidth")] {
+        let links = [link((2, 9), 3.0), link((4, 9), times), link((6, 9), times)];
+        let machine = links.into_iter().fold(Machine::leaf_spine(16, 1, 1), Machine::with);
+        let run = changed(&run_of(&machine, &config, Mode::OneToOne), |_, _, _, _| {});
+        assert_eq!(named(only(&diagnosed(&retested(&run, (2, 9), 1.0, 1.0), exit::FINDINGS))), found, "{times}");
+    }
+}
+
+#[test]
 fn a_measurement_of_disjoint_pairs_confirms_what_it_finds() {
     let config = Config { schedule: Schedule::Disjoint, retest: 10, ..config() };
     let link = Fault::Link { hosts: (2, 9), direction: Both, symptom: Slower(2.0) };

@@ -154,12 +154,17 @@ pub(super) fn judge_run(
             }
         }
         if schedule == Schedule::Isolated {
-            // Nothing is on the way: what one of them is confirmed to be, those with an end in common are too, unless most that
-            // were measured again were as fast as usual.
+            // Nothing is on the way: what one of them is confirmed to be, those with an end in common that are as slow are too,
+            // unless most that were measured again were as fast as usual.
             let is_link = |finding: &mut Finding| finding.kind == Kind::Link;
             let mut links: Vec<Finding> = diagnosis.findings.extract_if(.., is_link).collect();
             if links.len() > passed {
-                links.extend(met.extract_if(.., is_link));
+                let (known, is_one) = (links.clone(), |link: &Finding, known: &Finding| {
+                    let is_shared = link.hosts.iter().any(|host| known.hosts.contains(host));
+                    is_shared && link.ratio.ln() >= known.ratio.ln() / 2.0
+                });
+                let is_as_slow = |link: &mut Finding| is_link(link) && known.iter().any(|known| is_one(link, known));
+                links.extend(met.extract_if(.., is_as_slow));
             }
             join_links(&folded.names, &verdict.distances.leaf, &mut links);
             let is_confirmed = |link: &Finding| link.retest == Some(RetestVerdict::Confirmed);
