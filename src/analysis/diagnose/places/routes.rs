@@ -3,11 +3,18 @@
 //! In: a [`View`] of long messages, or hosts that are slow with some others; leaves ([`Set`]). Out: [`Suspect`]s, one way
 //! each; those of one leaf are joined where suspects are taken. A whole way is found before ([`super::leaves`]).
 
+use rayon::prelude::*;
+use statrs::{
+    distribution::{ContinuousCDF, Normal},
+    function::factorial::ln_binomial,
+};
+
 use super::{
     Budget, Place, Suspect, View,
-    fit::{USUAL, centre},
+    fit::{PRECISION, USUAL},
+    hosts::more_than_elsewhere,
     leaves::{ALL, Set},
-    mixture::{Mixture, two_levels},
+    mixture::{Gains, Mixture, two_levels},
     spread::Spread,
 };
 use crate::{
@@ -25,28 +32,77 @@ pub fn slow(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     if sets.len() < 2 || !view.is_long {
         return Vec::new();
     }
-    let mut found = outward(view, sets, budget);
-    found.extend(inward(view, sets, budget));
+    let pairs = AllPairs::of(view, sets);
+    let mut found = outward(view, sets, &pairs, budget);
+    found.extend(inward(view, sets, &pairs, budget));
     found
 }
 
-/// What pairs take toward a host beyond their class and what their senders add: those from the faster half of these, for of
-/// two slow cards the slower one counts, and says nothing of the way. From so many at `least`, where there are as many.
-fn toward(view: &View, destination: usize, from: &mut dyn Iterator<Item = usize>, least: usize) -> Vec<f64> {
-    let fit = &view.fit;
-    let mut senders: Vec<usize> =
-        from.filter(|i| *i != destination && !fit.rest.at(*i, destination).is_nan()).collect();
-    senders.sort_by(|a, b| fit.send[*a].total_cmp(&fit.send[*b]));
-    senders.truncate(senders.len().div_ceil(2).max(least));
-    senders.iter().map(|i| fit.beyond_class(*i, destination) - fit.send[*i]).collect()
+/// What pairs of different leaves take beyond their class.
+struct AllPairs {
+    /// Ascending.
+    times: Vec<f64>,
+    /// Level and standard deviation of those that meet no others on their way, which are the fastest: as far as their fastest
+    /// eighth and their fastest quarter show.
+    level: f64,
+    noise: f64,
+}
+
+impl AllPairs {
+    fn of(view: &View, sets: &[Set]) -> Self {
+        let hosts = 0..view.fit.send.len();
+        let pairs = sets.iter().flat_map(|set| {
+            let others = hosts.clone().filter(|other| !set.is_in[*other]);
+            others.flat_map(|other| set.members.iter().map(move |member| (*member, other)))
+        });
+        let mut times: Vec<f64> =
+            pairs.map(|(i, j)| view.fit.beyond_class(i, j)).filter(|time| !time.is_nan()).collect();
+        times.par_sort_unstable_by(f64::total_cmp);
+        let [eighth, quarter] = [USUAL / 2.0, USUAL].map(|share| {
+            let time = times.get((share * times.len() as f64) as usize).copied().unwrap_or(f64::NAN);
+            (time, Normal::standard().inverse_cdf(share))
+        });
+        let noise = ((quarter.0 - eighth.0) / (quarter.1 - eighth.1)).max(PRECISION);
+        Self { times, level: eighth.0 - eighth.1 * noise, noise }
+    }
+
+    /// Logarithm of how likely it is that as many of some pairs meet others by chance as are slow by half of an `effect`, where
+    /// pairs do so elsewhere. `some`: so many `of` so many hosts are chosen.
+    fn by_chance(&self, pairs: impl Iterator<Item = f64>, effect: f64, (some, of): (usize, usize)) -> f64 {
+        let own: Vec<f64> = pairs.filter(|time| !time.is_nan()).collect();
+        ln_binomial(of as u64, some as u64) - more_than_elsewhere(&own, &[], &self.times, self.level + effect / 2.0)
+    }
+}
+
+/// What the fastest eighth of the pairs from some hosts toward another one takes beyond its class, and how many they are. It is
+/// of hosts that add nothing: of two slow cards the slower one counts, and says nothing of the way. And among many that are
+/// measured at the same time it meets no others, so that it shows what the way itself takes.
+fn toward(view: &View, destination: usize, from: impl Iterator<Item = usize>) -> (f64, usize) {
+    let from = from.filter(|source| *source != destination);
+    let mut times: Vec<f64> = from.map(|source| view.fit.beyond_class(source, destination)).collect();
+    times.retain(|time| !time.is_nan());
+    (quantile(&mut times, USUAL / 2.0), times.len())
+}
+
+/// By how much an eighth of so many normal values errs, in standard deviations.
+fn error_of_eighth(values: usize) -> f64 {
+    1.61 / (values as f64).sqrt()
 }
 
 /// Leaves that are slow toward some of the others: destinations have two levels.
-fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+fn outward(view: &View, sets: &[Set], pairs: &AllPairs, budget: Budget) -> Vec<Suspect> {
     struct Table<'a> {
         set: &'a Set,
         ends: Vec<usize>,
         values: Vec<f64>,
+    }
+    struct Found<'a> {
+        set: &'a Set,
+        slow: Vec<usize>,
+        effect: f64,
+        /// Of two levels against one.
+        gain: f64,
+        more_than_chance: f64,
     }
     let fit = &view.fit;
     let hosts = fit.send.len();
@@ -54,15 +110,14 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     for set in sets.iter().filter(|set| set.members.len() > 1) {
         let ends: Vec<usize> = (0..hosts).filter(|host| !set.is_in[*host]).collect();
         let value = |&j: &usize| {
-            // Among others some meet others on their way: what the way itself takes is seen by the fastest. One host alone
-            // says nothing of a way that it shares.
-            let mut own = toward(view, j, &mut set.members.iter().copied(), 2);
-            let own = if own.len() < 2 { f64::NAN } else { quantile(&mut own, USUAL) };
-            own - centre(&mut toward(view, j, &mut (0..hosts).filter(|i| !set.is_in[*i]), 1), fit.noise)
+            let (own, count) = toward(view, j, set.members.iter().copied());
+            let (usual, _) = toward(view, j, (0..hosts).filter(|i| !set.is_in[*i]));
+            // One host alone says nothing of a way that it shares.
+            if count < 2 { f64::NAN } else { own - usual }
         };
         tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
-    let error = |table: &Table| 1.36 * fit.noise / (table.set.members.len() as f64).sqrt();
+    let error = |table: &Table| pairs.noise * error_of_eighth(table.set.members.len());
     // How far destinations are apart that take the same cable. A leaf with slow routes has two levels, and is taken about
     // these: of few leaves it would widen what it is judged by.
     let rests = tables.iter().flat_map(|table| {
@@ -77,31 +132,32 @@ fn outward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
     });
     let Some(spread) = Spread::of(rests) else { return Vec::new() };
     let levels = |table: &Table| two_levels(&table.values, spread.deviation.max(error(table)));
-    // Where most ends are slow toward, other leaves are slow toward the rest.
-    let is_some = |(table, mixture): &(&Table, Mixture)| {
-        let slow = mixture.is_upper.iter().filter(|slow| **slow).count();
-        slow > 1 && (slow as f64) < ALL * table.ends.len() as f64
-    };
-    let all: Vec<(&Table, Mixture)> =
-        tables.iter().filter_map(|table| Some((table, levels(table)?))).filter(is_some).collect();
-    // Where messages meet, healthy leaves have two levels too, but not as far apart.
-    let nothing = std::iter::repeat_n(0.0, tables.len() - all.len());
-    let peers = Spread::of(all.iter().map(|(_, mixture)| mixture.effect).chain(nothing));
-    let suspect = |(table, mixture): &(&Table, Mixture)| {
-        let upper = table.ends.iter().zip(&mixture.is_upper).filter(|(_, slow)| **slow);
+    let slow_routes = |table| {
+        let Mixture { is_upper, effect, gain, .. } = levels(table)?;
+        let upper = table.ends.iter().zip(&is_upper).filter(|(_, slow)| **slow);
         let slow: Vec<usize> = upper.map(|(end, _)| *end).collect();
-        let farther = peers.map_or(f64::NEG_INFINITY, |peers| peers.log(mixture.effect - peers.centre, 1.0));
-        let log = farther.max(-mixture.gain) + budget.price(2 * sets.len());
-        // Toward whole leaves only: that is the way to these, no matter of routes.
-        let is_whole = |set: &Set| {
-            let count = set.members.iter().filter(|member| slow.contains(member)).count();
-            count == 0 || count == set.members.len()
-        };
-        let is_found = mixture.effect >= budget.least.host && budget.allows(log) && !sets.iter().all(is_whole);
-        let place = || Place { toward: slow, ..Place::of(Kind::Routes, table.set.members.clone(), Direction::Send) };
-        is_found.then(|| Suspect::new(place(), mixture.effect, log, view))
+        // Where most ends are slow toward, other leaves are slow toward the rest.
+        if slow.len() < 2 || slow.len() as f64 >= ALL * table.ends.len() as f64 {
+            return None;
+        }
+        let own = slow.iter().flat_map(|end| table.set.members.iter().map(|i| fit.beyond_class(*i, *end)));
+        let more_than_chance = -pairs.by_chance(own, effect, (slow.len(), table.ends.len()));
+        Some(Found { set: table.set, slow, effect, gain, more_than_chance })
     };
-    all.iter().filter_map(suspect).collect()
+    let all: Vec<_> = tables.iter().filter_map(slow_routes).collect();
+    // Where messages meet, healthy leaves have two levels too.
+    let peers = Gains::of(all.iter().map(|own| own.more_than_chance), tables.len() - all.len());
+    let suspect = |own: Found| {
+        let log = peers.log(own.more_than_chance).max(-own.gain) + budget.price(2 * sets.len());
+        // Toward whole leaves only, or toward one of several: that is the way to these, no matter of routes.
+        let members = |set: &Set| set.members.iter().filter(|member| own.slow.contains(member)).count();
+        let are_whole = sets.iter().all(|set| [0, set.members.len()].contains(&members(set)));
+        let is_one = sets.len() > 2 && sets.iter().any(|set| members(set) == own.slow.len());
+        let is_found = own.effect >= budget.least.host && budget.allows(log) && !are_whole && !is_one;
+        let place = Place { toward: own.slow, ..Place::of(Kind::Routes, own.set.members.clone(), Direction::Send) };
+        is_found.then(|| Suspect::new(place, own.effect, log, view))
+    };
+    all.into_iter().filter_map(suspect).collect()
 }
 
 /// Hosts that are slow with some others, where these are most of a leaf and the others are the same: that leaf's routes, whose
@@ -125,17 +181,21 @@ pub fn of_parts(mut parts: Vec<Suspect>, sets: &[Set]) -> Vec<Suspect> {
 }
 
 /// Leaves some of whose hosts are reached slowly from outside, and not from inside as one with a slow card is.
-fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
+fn inward(view: &View, sets: &[Set], pairs: &AllPairs, budget: Budget) -> Vec<Suspect> {
     let fit = &view.fit;
     let hosts = fit.send.len();
+    let set_of = |host: usize| sets.iter().find(|set| set.is_in[host]);
+    let outside_of = |host: usize| (0..hosts).filter(move |i| set_of(host).is_some_and(|set| !set.is_in[*i]));
     let (mut outside, mut more, mut errors) = (vec![f64::NAN; hosts], vec![f64::NAN; hosts], vec![f64::NAN; hosts]);
-    for Set { members, is_in } in sets {
+    for Set { members, .. } in sets {
         for &j in members {
-            let mut far = toward(view, j, &mut (0..hosts).filter(|i| !is_in[*i]), 1);
-            let mut near = toward(view, j, &mut members.iter().copied(), 1);
-            errors[j] = 1.25 * fit.noise * (1.0 / far.len() as f64 + 1.0 / near.len() as f64).sqrt();
-            outside[j] = centre(&mut far, fit.noise);
-            more[j] = outside[j] - centre(&mut near, fit.noise);
+            let (far, of_far) = toward(view, j, outside_of(j));
+            // Inside a leaf none meet.
+            let near = members.iter().filter(|i| **i != j).map(|i| fit.beyond_class(*i, j));
+            let mut near: Vec<f64> = near.filter(|time| !time.is_nan()).collect();
+            let of_median = 1.25 / (near.len() as f64).sqrt();
+            errors[j] = pairs.noise * error_of_eighth(of_far).hypot(of_median);
+            (outside[j], more[j]) = (far, far - median(&mut near));
         }
     }
     let usual = median_of(outside.iter().copied().filter(|value| !value.is_nan()), &mut Vec::new());
@@ -149,7 +209,7 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         // Hosts that are fast inside only show that others are slow there; and those that are slow from some other sets
         // alone that the ways out of these are.
         let is_slow_from = |set: &&Set| {
-            let from = centre(&mut toward(view, *host, &mut set.members.iter().copied(), 1), fit.noise);
+            let (from, _) = toward(view, *host, set.members.iter().copied());
             from.is_nan() || from - usual > effect / 2.0
         };
         let others = || sets.iter().filter(|set| !set.is_in[*host]);
@@ -166,19 +226,24 @@ fn inward(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         if slow.is_empty() || as_slow as f64 >= ALL * set.members.len() as f64 {
             return None;
         }
-        let log = slow.iter().map(|host| log_of(*host)).fold(0.0, f64::min);
+        let by_level = slow.iter().map(|host| log_of(*host)).fold(0.0, f64::min);
+        let own = slow.iter().flat_map(|host| outside_of(*host).map(|i| fit.beyond_class(i, *host)));
+        let by_chance = pairs.by_chance(own, effect, (slow.len(), set.members.len()));
+        let log = by_level.max(by_chance + budget.price(2 * sets.len()));
         let place = Place { toward: slow, ..Place::of(Kind::Routes, set.members.clone(), Direction::Receive) };
-        Some(Suspect::new(place, effect, log, view))
+        budget.allows(log).then(|| Suspect::new(place, effect, log, view))
     };
     sets.iter().filter_map(suspect).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+
     use super::{super::best, *};
     use crate::analysis::{
         diagnose::places::{Distances, Least},
-        drawn::square,
+        drawn::{generator, square},
     };
 
     const BUDGET: Budget = Budget { views: 1.0, error: -4.605, least: Least::OF_TIMES };
@@ -213,10 +278,37 @@ mod tests {
         let times = square(24, |i, j| way(i, j) + if i.is_multiple_of(2) { 1e-4 } else { 0.0 });
         let sets: Vec<Set> = (0..3).map(|leaf| Set::of((leaf * 8..(leaf + 1) * 8).collect(), 24)).collect();
         let view = View::of_square(times, &Distances::of_leaves((0..24).map(|host| host / 8).collect()), 0.0);
-        let found = outward(&view, &sets, BUDGET);
+        let found = outward(&view, &sets, &AllPairs::of(&view, &sets), BUDGET);
         let [found] = &found[..] else { panic!("{found:?}") };
         let toward: Vec<usize> = (0..24).filter(|j| j / 8 != 1 && j % 2 == 0).collect();
         assert_eq!((&found.place.hosts, &found.place.toward), (&sets[1].members, &toward));
+    }
+
+    #[test]
+    fn a_slow_cable_is_seen_by_the_pairs_that_meet_no_others() {
+        // Between leaves every second message meets others; what the last leaf sends to three hosts does, and in the first case
+        // most of what comes to host 29.
+        for (direction, toward) in
+            [(Direction::Receive, &[12, 15][..]), (Direction::Send, &[0, 3, 6, 9, 18, 21, 24, 27])]
+        {
+            let is_slow = |i: usize, j: usize| {
+                j.is_multiple_of(3) && if direction == Direction::Send { i / 6 == 2 } else { j / 6 == 2 }
+            };
+            let mut rng = generator(7);
+            let mut met = |i: usize, j: usize| {
+                let is_met = rng.random_bool(0.5)
+                    || i > 5 && j == 29 && toward.len() == 2
+                    || i / 6 == 4 && [1, 7, 10].contains(&j);
+                if is_met { rng.random_range(0.4..1.0) } else { 0.0 }
+            };
+            let mut between = |i: usize, j: usize| met(i, j) + if is_slow(i, j) { 0.4 } else { 0.0 };
+            let times = square(30, |i, j| if i / 6 == j / 6 { 0.0 } else { between(i, j) });
+            let sets: Vec<Set> = (0..5).map(|leaf| Set::of((leaf * 6..(leaf + 1) * 6).collect(), 30)).collect();
+            let view = View::of_square(times, &Distances::of_leaves((0..30).map(|host| host / 6).collect()), 0.0);
+            let found = best(slow(&view, &sets, BUDGET));
+            let [Suspect { place, .. }] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((&place.hosts, place.direction, &place.toward[..]), (&sets[2].members, direction, toward));
+        }
     }
 
     #[test]
