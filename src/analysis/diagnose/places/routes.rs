@@ -84,7 +84,8 @@ fn toward(view: &View, destination: usize, from: impl Iterator<Item = usize>) ->
     (quantile(&mut times, USUAL / 2.0), times.len())
 }
 
-/// By how much an eighth of so many normal values errs, in standard deviations.
+/// By how much an eighth of so many normal values errs, in standard deviations: `sqrt(p (1 - p) / n)` over the density there
+/// (Kendall and Stuart 1977).
 fn error_of_eighth(values: usize) -> f64 {
     1.61 / (values as f64).sqrt()
 }
@@ -190,7 +191,7 @@ fn inward(view: &View, sets: &[Set], pairs: &AllPairs, budget: Budget) -> Vec<Su
     for Set { members, .. } in sets {
         for &j in members {
             let (far, of_far) = toward(view, j, outside_of(j));
-            // Inside a leaf none meet.
+            // Inside a leaf none meet, and half of the pairs show what is usual there.
             let near = members.iter().filter(|i| **i != j).map(|i| fit.beyond_class(*i, j));
             let mut near: Vec<f64> = near.filter(|time| !time.is_nan()).collect();
             let of_median = 1.25 / (near.len() as f64).sqrt();
@@ -286,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_slow_cable_is_seen_by_the_pairs_that_meet_no_others() {
-        // Between leaves every second message meets others; what the last leaf sends to three hosts does, and in the first case
-        // most of what comes to host 29.
+        // Between leaves every second message meets others. What the last leaf sends to three hosts does, and in the first case
+        // what comes to host 29 from all leaves but one.
         for (direction, toward) in
             [(Direction::Receive, &[12, 15][..]), (Direction::Send, &[0, 3, 6, 9, 18, 21, 24, 27])]
         {
