@@ -159,15 +159,15 @@ pub(super) fn judge_run(
             let is_link = |finding: &mut Finding| finding.kind == Kind::Link;
             let mut links: Vec<Finding> = diagnosis.findings.extract_if(.., is_link).collect();
             if links.len() > passed {
-                let known = links.clone();
                 let is_as_slow = |link: &mut Finding| {
                     let is_one = |known: &Finding| {
                         let is_shared = link.hosts.iter().any(|host| known.hosts.contains(host));
                         is_shared && link.ratio.ln() >= known.ratio.ln() / 2.0
                     };
-                    link.kind == Kind::Link && known.iter().any(is_one)
+                    link.kind == Kind::Link && links.iter().any(is_one)
                 };
-                links.extend(met.extract_if(.., is_as_slow));
+                let as_slow: Vec<Finding> = met.extract_if(.., is_as_slow).collect();
+                links.extend(as_slow);
             }
             join_links(&folded.names, &verdict.distances.leaf, &mut links);
             let is_confirmed = |link: &Finding| link.retest == Some(RetestVerdict::Confirmed);

@@ -76,6 +76,10 @@ fn centre_from(median: f64, values: &[f64], noise: f64) -> f64 {
     centre
 }
 
+/// By how many standard deviations over the root of their number the fastest eighth of normal values errs:
+/// `sqrt(p (1 - p))` over the density there (Kendall and Stuart 1977).
+pub const ERROR_OF_EIGHTH: f64 = 1.61;
+
 /// By how much the median of so many values errs in one of a hundred cases: by 1.25 standard deviations over the root of
 /// their number, 2.33 times.
 pub fn median_error(noise: f64, values: usize) -> f64 {

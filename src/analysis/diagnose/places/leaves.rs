@@ -8,8 +8,9 @@
 use super::{
     Budget, COINCIDENCE, Place, Suspect, View,
     distance::Distances,
-    fit::{USUAL, centre},
+    fit::{ERROR_OF_EIGHTH, USUAL, centre},
     hosts::{more_than_elsewhere, way},
+    place::Set,
     spread::{Spread, expected, tail},
 };
 use crate::{
@@ -20,21 +21,6 @@ use crate::{
 /// Share of the ways out that are slow where all are at fault: one of two cables slows half of them, and this is half
 /// way from there.
 pub const ALL: f64 = 0.75;
-
-/// Hosts with a common way out, and the hosts between which it is not used.
-pub struct Set {
-    pub members: Vec<usize>,
-    /// `[host]`.
-    pub is_in: Vec<bool>,
-}
-
-impl Set {
-    pub fn of(members: Vec<usize>, hosts: usize) -> Self {
-        let mut is_in = vec![false; hosts];
-        members.iter().for_each(|host| is_in[*host] = true);
-        Self { members, is_in }
-    }
-}
 
 /// The pods, then the leaves.
 pub fn sets(distances: &Distances) -> [Vec<Set>; 2] {
@@ -199,12 +185,11 @@ fn share_of_slow(view: &View, set: &Set, way: &Way, (direction, effect): (Direct
         let slow = known.iter().filter(|level| **level > least).count();
         slow as f64 / known.len().max(1) as f64
     };
-    let others = || (0..set.is_in.len()).filter(|other| !set.is_in[*other]);
     let of_other =
         |other: usize| quantile(&mut set.members.iter().map(|i| value(*i, other)).collect::<Vec<_>>(), USUAL);
     let of_member =
-        |member: &usize| quantile(&mut others().map(|other| value(*member, other)).collect::<Vec<_>>(), USUAL);
-    share(&mut others().map(of_other)).min(share(&mut set.members.iter().map(of_member)))
+        |member: &usize| quantile(&mut set.others().map(|other| value(*member, other)).collect::<Vec<_>>(), USUAL);
+    share(&mut set.others().map(of_other)).min(share(&mut set.members.iter().map(of_member)))
 }
 
 /// Two leaves: the way between them where it is slower one way than the other. What is slow both ways is how the
@@ -269,8 +254,8 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
     let ways: Vec<Between> = all.map(between).collect();
     let peers = [0, 1].map(|level| Spread::of(ways.iter().map(|way| way.levels[level])));
     let [Some(of_half), Some(of_eighth)] = peers else { return Vec::new() };
-    // Of a normal distribution medians err by 1.25 standard deviations over the root of their number, eighths by 1.61.
-    let peers = [(of_half, 1.25), (of_eighth, 1.61)];
+    // Of a normal distribution medians err by 1.25 standard deviations over the root of their number.
+    let peers = [(of_half, 1.25), (of_eighth, ERROR_OF_EIGHTH)];
     let mut rests: Vec<f64> = ways.iter().flat_map(|way| way.rests.iter().copied()).collect();
     rests.sort_by(f64::total_cmp);
     let usual = median(&mut ways.iter().map(|way| way.fastest).collect::<Vec<_>>());

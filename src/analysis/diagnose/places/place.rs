@@ -114,6 +114,26 @@ impl Place {
     }
 }
 
+/// Hosts with a common way out, and the hosts between which it is not used.
+pub struct Set {
+    pub members: Vec<usize>,
+    /// `[host]`.
+    pub is_in: Vec<bool>,
+}
+
+impl Set {
+    pub fn of(members: Vec<usize>, hosts: usize) -> Self {
+        let mut is_in = vec![false; hosts];
+        members.iter().for_each(|host| is_in[*host] = true);
+        Self { members, is_in }
+    }
+
+    /// All other hosts, ascending.
+    pub fn others(&self) -> impl Iterator<Item = usize> {
+        (0..self.is_in.len()).filter(|host| !self.is_in[*host])
+    }
+}
+
 /// A place that is slow.
 #[derive(Clone, Debug)]
 pub struct Suspect {
