@@ -68,7 +68,9 @@ pub struct Parts<'a> {
 impl<'a> Parts<'a> {
     pub fn of(view: &'a View, budget: Budget) -> Self {
         let fit = &view.fit;
-        let hosts: Vec<usize> = (0..fit.send.len()).filter(|host| view.is_left(*host)).collect();
+        // A host of which one pair is known cannot be distinguished from that pair.
+        let is_host = |host: &usize| view.is_left(*host) && fit.partners[*host] > 1;
+        let hosts: Vec<usize> = (0..fit.send.len()).filter(is_host).collect();
         let usual = median(&mut hosts.iter().map(|host| fit.partners[*host] as f64).collect::<Vec<_>>());
         Self { view, budget, hosts, of_cells: fit.noise / (2.0 * usual).sqrt() }
     }

@@ -66,6 +66,16 @@ fn a_host_that_met_few_others_is_named_if_it_is_slow() {
 }
 
 #[test]
+fn a_host_of_which_one_pair_is_known_is_that_pair() {
+    // Every host has met one other; two pairs are slow one way.
+    let mut rng = generator(7);
+    let slow = |i: usize| if i == 4 || i == 9 { 0.65 } else { 0.0 };
+    let values = square(32, |i, j| if i ^ 1 == j { slow(i) + 0.01 * normal(&mut rng) } else { f64::NAN });
+    let found = whole(&of(values, 0.01), &Distances::flat(32), BUDGET);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
 fn a_host_that_is_late_by_less_than_pairs_scatter_is_slow_with_all_and_one_that_is_with_half_is_not() {
     let mut rng = generator(7);
     let mut named = |more: f64, is_with: fn(usize) -> bool| {
