@@ -163,8 +163,9 @@ fn again(
             let class = places.distances.class(from, to);
             let known = usual_alone[class] + added(from, to);
             // A moment at which all pairs take longer says nothing of any. Short messages hardly make a way busy, and are seldom
-            // measured again but where they are slow.
-            let usual_alone = match is_isolated {
+            // measured again but where they are slow: there one pair alone may have met such a moment, not all of a place.
+            let is_link = on.iter().all(|number| found[*number].kind == Kind::Link);
+            let usual_alone = match is_isolated || is_short && is_link {
                 true => usual.max(known),
                 false if is_short => usual.min(known),
                 false if known.is_nan() => usual.min(least[class]),

@@ -3,6 +3,7 @@
 mod again;
 mod few;
 mod load;
+mod moments;
 mod rails;
 mod torus;
 
@@ -423,37 +424,6 @@ fn a_host_that_is_slow_for_a_part_of_the_time_is_named_and_nothing_that_comes_in
         let [Remark::Busy { lengths, share, .. }] = busy.remarks[..] else { panic!("{:?}", busy.remarks) };
         assert_eq!((lengths, share), ((Bytes(0), Bytes(0)), 17.0 / 23.0));
     }
-}
-
-#[test]
-fn a_leaf_that_is_slower_than_others_with_as_many_messages_on_the_way_is_slow_under_load() {
-    let plain = measured((32, Schedule::Disjoint), |_, _, _| 0.0, |_, _| 1.0);
-    let moment = |length: u64, from: usize, to: usize| {
-        plain.header().rounds(Bytes(length)).and_then(|rounds| rounds.meeting(from, to)).expect("all pairs meet")
-    };
-    // Messages take longer where no two hosts of the leaf meet, so that all of them send theirs out of it.
-    let are_inside = |length: u64, leaf: usize, round: usize| {
-        let mut hosts = 8 * leaf..8 * leaf + 8;
-        hosts.any(|a| (8 * leaf..a).any(|b| moment(length, a, b) == round))
-    };
-    let late = |is_bad: &dyn Fn(usize) -> bool, length: u64, from: usize, to: usize| {
-        let is_full = |leaf: usize| is_bad(leaf) && !are_inside(length, leaf, moment(length, from, to));
-        let is_way = from / 8 != to / 8 && (is_full(from / 8) || is_full(to / 8));
-        if is_way { 0.3 * length as f64 / 12.5e9 } else { 0.0 }
-    };
-    let judge = |is_bad: &dyn Fn(usize) -> bool| {
-        let more = |length: u64, from: usize, to: usize| late(is_bad, length, from, to);
-        let diagnosis = judged(&measured((32, Schedule::Disjoint), more, |_, _| 1.0));
-        assert_eq!(found(&diagnosis), Vec::<String>::new());
-        diagnosis.remarks
-    };
-    let [Remark::Again(one)] = &judge(&|leaf| leaf == 1)[..] else { panic!("one remark") };
-    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
-    assert_eq!(one.iter().map(|found| (found.kind, &found.hosts)).collect::<Vec<_>>(), [(Kind::Group, &members)]);
-    let all = judge(&|_| true);
-    let is_way =
-        |remark: &Remark| matches!(remark, Remark::Again(found) if found.iter().any(|one| one.kind == Kind::Group));
-    assert!(!all.iter().any(is_way), "{all:?}");
 }
 
 #[test]

@@ -135,19 +135,6 @@ fn where_pairs_are_measured_one_after_another_no_load_excuses_a_host() {
 }
 
 #[test]
-fn a_moment_at_which_all_pairs_take_longer_confirms_no_link() {
-    let link = |from: usize, to: usize| if (from.min(to), from.max(to)) == (0, 9) { 2.0 } else { 1.0 };
-    let again = |alone: f64| {
-        let run = measured((24, Schedule::Isolated), |_, _, _| 0.0, link);
-        let others = [(1, 12), (3, 10), (11, 2), (4, 19), (20, 6), (5, 15)].map(|pair| (pair, alone));
-        measured_again(run, (&[(0, 9), (9, 0)], 1.0, 1.0), &others)
-    };
-    assert_eq!(found(&again(1.0)), ["link n00,n09 both bandwidth"]);
-    let busy = again(2.0);
-    assert!(busy.findings.is_empty() && busy.remarks.is_empty(), "{:?} {:?}", found(&busy), busy.remarks);
-}
-
-#[test]
 fn what_is_refuted_by_its_re_tests_hides_no_late_host() {
     // Long messages of three hosts meet others, by which they seem slow; their cores are late besides.
     let is_late = |host: usize| [3, 5, 7].contains(&host);
@@ -269,26 +256,6 @@ fn links_of_one_host_stay_apart_where_most_that_were_measured_again_had_passed()
     let diagnosis = measured_again(run, (&[(3, 12)], 1.0, 1.0), &[((5, 14), 0.5), ((7, 22), 0.5), ((1, 17), 0.5)]);
     assert_eq!(found(&diagnosis), ["link n03,n12 send bandwidth"]);
     assert!(!diagnosis.remarks.is_empty());
-}
-
-#[test]
-fn a_moment_at_one_length_hides_no_link_that_is_slow_at_all() {
-    let late = |length: u64, from: usize, to: usize| match (from, to) {
-        (3, 12) if length == 64 => 6e-6,
-        (3, 12) => 1e-6,
-        _ => 0.0,
-    };
-    let way = |from: usize, to: usize| if (from, to) == (3, 12) { 2.0 } else { 1.0 };
-    let mut run = measured((24, Schedule::Isolated), late, way);
-    for (index, length) in LENGTHS.into_iter().enumerate() {
-        let first = run.matrix(Statistic::Median, index).unwrap()[(3, 12)];
-        let again = if length == 64 { first - 5e-6 } else { first };
-        run.write_retests(index, &[Retest { source: 3, destination: 12, first, second: again, alone: again }]).unwrap();
-    }
-    let diagnosis = judged(&run);
-    assert_eq!(found(&diagnosis), ["link n03,n12 send bandwidth"]);
-    assert_eq!(diagnosis.findings[0].lengths, (Bytes(0), Bytes(1 << 20)));
-    assert_eq!(diagnosis.findings[0].retest, Some(RetestVerdict::Confirmed));
 }
 
 #[test]
@@ -417,33 +384,6 @@ fn pairs_are_slow_again_by_what_clocks_do_not_explain_both_times() {
     let expected = ((1.5e-6 + 0.85e-6) / 1.5e-6f64).ln();
     assert!(!slow[0].contains_key(&(3, 11)), "measured again once");
     assert!(slow[0][&(3, 9)] < 0.0 && (slow[0][&(3, 12)] - expected).abs() < 0.03, "{slow:?} {expected}");
-}
-
-#[test]
-fn short_messages_that_are_slower_alone_than_among_others_were_measured_again_at_a_busy_moment() {
-    // Three pairs of hosts.
-    let is_slow = |from: usize, to: usize| [(1, 9), (4, 20), (13, 22)].contains(&(from.min(to), from.max(to)));
-    let late = |length: u64, from: usize, to: usize| if length < 1 << 18 && is_slow(from, to) { 1e-6 } else { 0.0 };
-    let judge = |more: f64| {
-        let mut run = measured((24, Schedule::Disjoint), late, |_, _| 1.0);
-        for length in 0..3 {
-            let times = run.matrix(Statistic::Median, length).unwrap();
-            let again = |(source, destination): (usize, usize)| {
-                let first = times[(source, destination)];
-                Retest { source, destination, first, second: first, alone: first * more }
-            };
-            let pairs = (0..24 * 24).map(|pair| (pair / 24, pair % 24)).filter(|(from, to)| is_slow(*from, *to));
-            run.write_retests(length, &pairs.map(again).collect::<Vec<_>>()).unwrap();
-        }
-        judged(&run)
-    };
-    let bad = judge(1.0);
-    let links = bad.findings.iter().filter(|found| found.kind == Kind::Link).count();
-    assert_eq!((links, bad.findings.len()), (3, 3), "{:?}", found(&bad));
-    // What the moment takes hides what the pairs do: they are to be measured again.
-    let busy = judge(2.5);
-    assert_eq!(found(&busy), Vec::<String>::new());
-    assert!(matches!(&busy.remarks[..], [Remark::Again(links)] if links.len() == 3), "{:?}", busy.remarks);
 }
 
 #[test]

@@ -94,3 +94,34 @@ fn routes_are_those_whose_messages_meet_no_others_too() {
     assert_eq!((routes.kind, routes.direction), (Kind::Routes, Direction::Send));
     assert_eq!((routes.cells.slow, routes.cells.of), (80, 80));
 }
+
+#[test]
+fn a_leaf_that_is_slower_than_others_with_as_many_messages_on_the_way_is_slow_under_load() {
+    let plain = measured((32, Schedule::Disjoint), |_, _, _| 0.0, |_, _| 1.0);
+    let moment = |length: u64, from: usize, to: usize| {
+        plain.header().rounds(Bytes(length)).and_then(|rounds| rounds.meeting(from, to)).expect("all pairs meet")
+    };
+    // Messages take longer where no two hosts of the leaf meet, so that all of them send theirs out of it.
+    let are_inside = |length: u64, leaf: usize, round: usize| {
+        let mut hosts = 8 * leaf..8 * leaf + 8;
+        hosts.any(|a| (8 * leaf..a).any(|b| moment(length, a, b) == round))
+    };
+    let late = |is_bad: &dyn Fn(usize) -> bool, length: u64, from: usize, to: usize| {
+        let is_full = |leaf: usize| is_bad(leaf) && !are_inside(length, leaf, moment(length, from, to));
+        let is_way = from / 8 != to / 8 && (is_full(from / 8) || is_full(to / 8));
+        if is_way { 0.3 * length as f64 / 12.5e9 } else { 0.0 }
+    };
+    let judge = |is_bad: &dyn Fn(usize) -> bool| {
+        let more = |length: u64, from: usize, to: usize| late(is_bad, length, from, to);
+        let diagnosis = judged(&measured((32, Schedule::Disjoint), more, |_, _| 1.0));
+        assert_eq!(found(&diagnosis), Vec::<String>::new());
+        diagnosis.remarks
+    };
+    let [Remark::Again(one)] = &judge(&|leaf| leaf == 1)[..] else { panic!("one remark") };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(one.iter().map(|found| (found.kind, &found.hosts)).collect::<Vec<_>>(), [(Kind::Group, &members)]);
+    let all = judge(&|_| true);
+    let is_way =
+        |remark: &Remark| matches!(remark, Remark::Again(found) if found.iter().any(|one| one.kind == Kind::Group));
+    assert!(!all.iter().any(is_way), "{all:?}");
+}
