@@ -10,7 +10,9 @@ mod robust;
 
 pub use chance::most_by_chance;
 pub use interval::MedianInterval;
-pub use robust::{QUARTILE_DEVIATE, median_of, scatter, scatter_about_zero, weighted_quantile};
+pub use robust::{
+    QUARTILE_DEVIATE, error_of_median, error_of_quantile, median_of, scatter, scatter_about_zero, weighted_quantile,
+};
 
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 

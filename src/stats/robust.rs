@@ -1,5 +1,9 @@
 //! Middles and scatters that a few outliers cannot move.
 
+use std::f64::consts::FRAC_PI_2;
+
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+
 use super::median;
 
 /// Quartiles of a normal distribution are this many standard deviations from its mean, and so is the median of absolute
@@ -34,6 +38,18 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> f64 {
     values.iter().find(reaches).map_or(f64::NAN, |(value, _)| *value)
 }
 
+/// By how much the median of so many normal numbers errs, in standard deviations of these: [`error_of_quantile`] of a half.
+pub fn error_of_median(count: f64) -> f64 {
+    (FRAC_PI_2 / count).sqrt()
+}
+
+/// By how much the quantile at this share of so many normal numbers errs, in standard deviations of these:
+/// `sqrt(p (1 - p) / n)` over the density there (Kendall and Stuart 1977).
+pub fn error_of_quantile(share: f64, count: f64) -> f64 {
+    let normal = Normal::standard();
+    (share * (1.0 - share) / count).sqrt() / normal.pdf(normal.inverse_cdf(share))
+}
+
 /// Median of what an iterator yields; NaN if that is nothing. `scratch` is only there to be used again.
 pub fn median_of(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
@@ -43,7 +59,11 @@ pub fn median_of(values: impl Iterator<Item = f64>, scratch: &mut Vec<f64>) -> f
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
+    use crate::stats::quantile;
 
     #[test]
     fn cases_by_hand() {
@@ -51,6 +71,24 @@ mod tests {
         assert!((scatter(&mut [1.0, 2.0, 3.0, 4.0, 99.0]) - 1.482_602_219).abs() < 1e-9);
         // From 0: 1, 2, 3.
         assert!((scatter_about_zero(&mut [-2.0, 1.0, 3.0]) - 2.0 * 1.482_602_219).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_quantile_errs_by_what_many_draws_show() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let normal = Normal::standard();
+        let (count, draws) = (400, 4000);
+        for share in [0.5, 0.125] {
+            let mut squares = 0.0;
+            for _ in 0..draws {
+                let mut values: Vec<f64> = (0..count).map(|_| normal.inverse_cdf(rng.random_range(0.0..1.0))).collect();
+                squares += (quantile(&mut values, share) - normal.inverse_cdf(share)).powi(2);
+            }
+            let seen = (squares / f64::from(draws)).sqrt();
+            let expected = error_of_quantile(share, f64::from(count));
+            assert!((seen / expected - 1.0).abs() < 0.05, "{share}: {seen} {expected}");
+        }
+        assert!((error_of_quantile(0.5, 7.0) - error_of_median(7.0)).abs() < 1e-12);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Error, survey::Survey};
 use crate::{
     record::{Run, Statistic, Tolerance},
-    stats::median,
+    stats::{error_of_median, median},
 };
 
 /// So many standard deviations of equal cells: one in two million normal ones lies outside.
@@ -17,9 +17,6 @@ const MOST: f64 = 0.5;
 
 /// Neighbours scatter more than noise where they are of different kinds: then they are not asked.
 const SAME_KIND: f64 = 1.5;
-
-/// The standard error of a median of normal samples, over that of their mean.
-const MEDIAN_OVER_MEAN: f64 = 1.2533;
 
 /// Lengths at which deviations are looked at.
 const LOOKS: usize = 8;
@@ -73,7 +70,7 @@ fn percent(share: f64) -> String {
 fn uncertainty(run: &dyn Run, statistic: Statistic) -> Result<Option<f64>, Error> {
     let of_mean = match statistic {
         Statistic::Average => 1.0,
-        Statistic::Median => MEDIAN_OVER_MEAN,
+        Statistic::Median => error_of_median(1.0),
         _ => return Ok(None),
     };
     if !run.statistics().contains(&Statistic::Deviation) {

@@ -12,7 +12,7 @@ use crate::{
         },
         square::Square,
     },
-    stats::{median_of, scatter},
+    stats::{error_of_median, median_of, scatter},
 };
 
 use super::shifts::LEAST_PAIRS;
@@ -59,8 +59,8 @@ fn is_clear(Move { host, from, to }: &Move, change: &[Square]) -> bool {
     change.iter().any(|mean| {
         let toward = |others: &[usize]| median_of(others.iter().map(|other| mean.at(*host, *other)), &mut Vec::new());
         let mut pairs: Vec<f64> = mean.upper().collect();
-        // Medians err by 1.25 standard deviations over the root of their numbers.
-        let apart = 1.25 * scatter(&mut pairs) * (1.0 / from.len() as f64 + 1.0 / to.len() as f64).sqrt();
+        let [of_from, of_to] = [from, to].map(|others| error_of_median(others.len() as f64));
+        let apart = scatter(&mut pairs) * of_from.hypot(of_to);
         let effect = toward(from) - toward(to);
         let looked_at = (mean.side() * change.len()) as f64;
         let chance = looked_at * tail(effect / apart, EFFICIENCY * pairs.len() as f64);

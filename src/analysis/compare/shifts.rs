@@ -13,7 +13,7 @@ use crate::{
         },
         square::Square,
     },
-    stats::{median, median_of, scatter, scatter_about_zero},
+    stats::{error_of_median, median, median_of, scatter, scatter_about_zero},
 };
 
 /// Pairs of a host with those of a group that say how far it is from them. Of one a disturbed cell would say all of it; the
@@ -44,7 +44,7 @@ impl Shift {
         let value = median(&mut values);
         let error = match values.len() {
             0..=2 => f64::INFINITY,
-            count => 1.2533 * scatter(&mut values) / (count as f64).sqrt(),
+            count => error_of_median(count as f64) * scatter(&mut values),
         };
         Self { value, error, freedom: EFFICIENCY * values.len() as f64 }
     }

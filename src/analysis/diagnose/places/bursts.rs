@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     analysis::diagnose::{Agreement, Direction, Kind, folded::Folded},
-    stats::median,
+    stats::{error_of_median, median},
 };
 
 /// A host that is slow for a part of the time.
@@ -108,8 +108,8 @@ impl AtLength<'_> {
             |pairs: &Pairs| median(&mut pairs.iter().map(|(i, j)| self.beyond_hosts(*i, *j)).collect::<Vec<_>>());
         let values: Vec<f64> = rounds.iter().map(of_pairs).collect();
         let pairs = rounds.iter().map(Vec::len).min()?;
-        // Of both ways; a median errs by 1.25 standard deviations over the root of the number.
-        let found = two_levels(&values, 1.25 * self.noise / (2.0 * pairs as f64).sqrt())?;
+        // Of both ways.
+        let found = two_levels(&values, self.noise * error_of_median(2.0 * pairs as f64))?;
         (found.effect >= self.least && found.is_upper.contains(&true)).then_some(found)
     }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     analysis::{diagnose::folded::Folded, groups::by_size, square::Square},
-    stats::{median, scatter_about_zero},
+    stats::{error_of_median, median, scatter_about_zero},
 };
 
 /// Least difference between two levels of a tree, a share of the time: more than what the cables of a room make of a
@@ -241,8 +241,7 @@ impl Distances {
         for (a, b) in (0..leaves).flat_map(|a| (a + 1..leaves).map(move |b| (a, b))) {
             let pairs = members[a].iter().flat_map(|i| members[b].iter().map(|j| (*i, *j)));
             let mut times: Vec<f64> = pairs.map(|(i, j)| values.at(i, j)).filter(|time| !time.is_nan()).collect();
-            // The median errs by 1.25 standard deviations over the root of the number.
-            errors.push(1.25 * noise / (times.len().max(1) as f64).sqrt());
+            errors.push(noise * error_of_median(times.len().max(1) as f64));
             let middle = median(&mut times);
             apart.set(a, b, middle);
             apart.set(b, a, middle);

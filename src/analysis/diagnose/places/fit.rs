@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::distance::Distances;
 use crate::{
     analysis::square::Square,
-    stats::{median, scatter_about_zero, weighted_quantile},
+    stats::{error_of_median, median, scatter_about_zero, weighted_quantile},
 };
 
 /// Turns: rows and columns of a complete square are orthogonal, of which a few cells are missing nearly so.
@@ -28,7 +28,7 @@ pub(super) const HUBER: f64 = 1.345;
 pub const USUAL: f64 = 0.25;
 
 /// Cells of a class that its base is found from, and pairs that their scatter is: of so many a median errs by a two
-/// hundredth of the scatter (`1.25 / sqrt(n)`), and the scatter by half a percent of itself (`1 / sqrt(2 n)` with
+/// hundredth of the scatter ([`error_of_median`]), and the scatter by half a percent of itself (`1 / sqrt(2 n)` with
 /// [`EFFICIENCY`] times as many).
 pub const ENOUGH: usize = 1 << 16;
 
@@ -76,14 +76,9 @@ fn centre_from(median: f64, values: &[f64], noise: f64) -> f64 {
     centre
 }
 
-/// By how many standard deviations over the root of their number the fastest eighth of normal values errs:
-/// `sqrt(p (1 - p))` over the density there (Kendall and Stuart 1977).
-pub const ERROR_OF_EIGHTH: f64 = 1.61;
-
-/// By how much the median of so many values errs in one of a hundred cases: by 1.25 standard deviations over the root of
-/// their number, 2.33 times.
+/// By how much the median of so many values errs in one of a hundred cases: by 2.33 standard deviations.
 pub fn median_error(noise: f64, values: usize) -> f64 {
-    2.33 * 1.25 * noise / (values as f64).sqrt()
+    2.33 * noise * error_of_median(values as f64)
 }
 
 impl Fit {

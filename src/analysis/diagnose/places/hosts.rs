@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     analysis::diagnose::{Direction, Kind},
-    stats::median,
+    stats::{error_of_median, median},
 };
 
 /// Twice as slow one way as the other, or more: that way.
@@ -252,11 +252,10 @@ fn is_slow_near(view: &View, distances: &Distances, place: &Place, effect: f64) 
     let neighbours = hosts().filter(|other| *other != host && distances.leaf[*other] == distances.leaf[host]);
     let is_as_slow = |other: &usize| place.direction.of(fit.send[*other], fit.receive[*other]) >= effect / 2.0;
     // Where its neighbours are as slow, that the way is slow is as likely as that the host is. Else only clear evidence
-    // counts: a median errs by 1.25 standard deviations over the root of the number, by twice that in one of twenty
-    // cases.
+    // counts: a median errs by twice its standard error in one of twenty cases.
     let count = near.len() as f64;
     let are_as_slow = 2 * neighbours.filter(is_as_slow).count() > near.len();
-    let error = if are_as_slow { 0.0 } else { 2.0 * 1.25 * usual.deviation / count.sqrt() };
+    let error = if are_as_slow { 0.0 } else { 2.0 * usual.deviation * error_of_median(count) };
     level.is_nan() || level + error >= effect / 2.0
 }
 

@@ -8,14 +8,14 @@
 use super::{
     Budget, COINCIDENCE, Place, Suspect, View,
     distance::Distances,
-    fit::{ERROR_OF_EIGHTH, USUAL, centre},
+    fit::{USUAL, centre},
     hosts::{more_than_elsewhere, way},
     place::Set,
     spread::{Spread, expected, tail},
 };
 use crate::{
     analysis::diagnose::{Direction, Kind},
-    stats::{median, quantile},
+    stats::{error_of_median, error_of_quantile, median, quantile},
 };
 
 /// Share of the ways out that are slow where all are at fault: one of two cables slows half of them, and this is half
@@ -202,7 +202,7 @@ pub fn between_two(view: &View, sets: &[Set], budget: Budget) -> Vec<Suspect> {
         return Vec::new();
     }
     let level = |cells: &[f64]| centre(&mut cells.to_vec(), fit.noise);
-    let error_of = |cells: &[f64]| 1.25 * fit.noise / (cells.len() as f64).sqrt();
+    let error_of = |cells: &[f64]| fit.noise * error_of_median(cells.len() as f64);
     let mut found = Vec::new();
     for (way, other, direction) in [(&there, &back, Direction::Send), (&back, &there, Direction::Receive)] {
         let usual = level(other);
@@ -254,8 +254,7 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
     let ways: Vec<Between> = all.map(between).collect();
     let peers = [0, 1].map(|level| Spread::of(ways.iter().map(|way| way.levels[level])));
     let [Some(of_half), Some(of_eighth)] = peers else { return Vec::new() };
-    // Of a normal distribution medians err by 1.25 standard deviations over the root of their number.
-    let peers = [(of_half, 1.25), (of_eighth, ERROR_OF_EIGHTH)];
+    let peers = [(of_half, 0.5), (of_eighth, USUAL / 2.0)];
     let mut rests: Vec<f64> = ways.iter().flat_map(|way| way.rests.iter().copied()).collect();
     rests.sort_by(f64::total_cmp);
     let usual = median(&mut ways.iter().map(|way| way.fastest).collect::<Vec<_>>());
@@ -267,9 +266,13 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
         let price = budget.price(6 * ways.len());
         // Ways between pods are looked at, and those between leaves; each by both levels, and by how many of its pairs are
         // slow.
-        let judged = peers.iter().zip(way.levels).map(|((peers, error), level)| {
+        let judged = peers.iter().zip(way.levels).map(|((peers, share), level)| {
             let effect = level - peers.centre;
-            (effect, peers.at_least(error * fit.noise / count.sqrt()).tail(effect).max(f64::MIN_POSITIVE).ln() + price)
+            (
+                effect,
+                peers.at_least(fit.noise * error_of_quantile(*share, count)).tail(effect).max(f64::MIN_POSITIVE).ln()
+                    + price,
+            )
         });
         let by_level = judged.min_by(|a, b| a.1.total_cmp(&b.1))?;
         let half = (way.fastest + usual) / 2.0;

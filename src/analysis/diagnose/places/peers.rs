@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     analysis::diagnose::{Agreement, Direction, Kind},
-    stats::{QUARTILE_DEVIATE, median_of},
+    stats::{QUARTILE_DEVIATE, error_of_median, median_of},
 };
 
 /// What one of several takes more than is usual, one way and at one length, `ln(ratio)`; NaN where that is not known.
@@ -75,10 +75,9 @@ pub fn slow(more: &[Vec<[More; 2]>], level: &[f64], (kind, tick): (Kind, f64), e
         let usual =
             |of: fn(&More) -> f64| median_of(all.clone().flat_map(|number| over(lengths, number, of)), &mut Vec::new());
         let (noise, pairs) = (usual(|more| more.noise), usual(|more| more.pairs));
-        // A median errs by 1.25 standard deviations over the root of the number: those of both ways, and over lengths that of
-        // these.
-        let of_lengths = if lengths.concat().len() > 1 { 1.25 / (lengths.concat().len() as f64).sqrt() } else { 1.0 };
-        let error = of_lengths * 1.25 * noise / (2.0 * pairs).sqrt();
+        // The median of both ways, and over lengths that of these.
+        let of_lengths = if lengths.concat().len() > 1 { error_of_median(lengths.concat().len() as f64) } else { 1.0 };
+        let error = of_lengths * noise * error_of_median(2.0 * pairs);
         // The noise is the scatter of the pairs of all of them, both ways.
         let freedom = EFFICIENCY * 2.0 * pairs * all.len() as f64;
         let alike = budget.least.alike_at(shortest / level[lengths[0][0]]);

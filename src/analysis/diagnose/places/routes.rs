@@ -11,7 +11,7 @@ use statrs::{
 
 use super::{
     Budget, Place, Suspect, View,
-    fit::{ERROR_OF_EIGHTH, PRECISION, USUAL},
+    fit::{PRECISION, USUAL},
     hosts::more_than_elsewhere,
     leaves::ALL,
     mixture::{Gains, Mixture, two_levels},
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     analysis::diagnose::{Direction, Kind},
-    stats::{median, median_of, quantile},
+    stats::{error_of_median, error_of_quantile, median, median_of, quantile},
 };
 
 /// Standard deviation of the upper or the lower half of normal numbers about its own mean, in units of that of all:
@@ -110,7 +110,7 @@ fn outward(view: &View, sets: &[Set], pairs: &AllPairs, budget: Budget) -> Vec<S
         };
         tables.push(Table { set, values: ends.iter().map(value).collect(), ends });
     }
-    let error = |table: &Table| pairs.noise * ERROR_OF_EIGHTH / (table.set.members.len() as f64).sqrt();
+    let error = |table: &Table| pairs.noise * error_of_quantile(USUAL / 2.0, table.set.members.len() as f64);
     // How far destinations are apart that take the same cable. A leaf with slow routes has two levels, and is taken about
     // these: of few leaves it would widen what it is judged by.
     let rests = tables.iter().flat_map(|table| {
@@ -184,8 +184,8 @@ fn inward(view: &View, sets: &[Set], pairs: &AllPairs, budget: Budget) -> Vec<Su
             // Inside a leaf none meet, and half of the pairs show what is usual there.
             let near = set.members.iter().filter(|i| **i != j).map(|i| fit.beyond_class(*i, j));
             let mut near: Vec<f64> = near.filter(|time| !time.is_nan()).collect();
-            let over_root = |error: f64, values: usize| error / (values as f64).sqrt();
-            errors[j] = pairs.noise * over_root(ERROR_OF_EIGHTH, of_far).hypot(over_root(1.25, near.len()));
+            let of_far = error_of_quantile(USUAL / 2.0, of_far as f64);
+            errors[j] = pairs.noise * of_far.hypot(error_of_median(near.len() as f64));
             (outside[j], more[j]) = (far, far - median(&mut near));
         }
     }

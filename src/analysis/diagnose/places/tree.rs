@@ -20,7 +20,7 @@ use statrs::statistics::Statistics;
 use super::{distance::LEAST_STEP, fit::HUBER};
 use crate::{
     analysis::{groups::by_size, square::Square},
-    stats::{median, scatter_about_zero},
+    stats::{error_of_median, median, scatter_about_zero},
 };
 
 /// Times that labels, levels and hosts' parts are found by turns.
@@ -416,9 +416,9 @@ impl Pairs {
         let mut met = vec![0; self.hosts];
         self.known.iter().flat_map(|(i, j, _)| [i, j]).for_each(|host| met[*host] += 1);
         let (misfit, own) = self.misfit_between(label);
-        // A median errs by 1.25 deviations over the root of the number; a pair has two hosts.
+        // A pair has two hosts.
         let usual = median(&mut met.into_iter().map(f64::from).collect::<Vec<_>>());
-        (misfit * (1.0 + 2.0 * 1.25f64.powi(2) / usual.max(1.0)).sqrt(), own)
+        (misfit * (1.0 + 2.0 * error_of_median(usual.max(1.0)).powi(2)).sqrt(), own)
     }
 
     fn fit(&self, label: Vec<usize>, start: Option<&[f64]>) -> Fitted {
