@@ -5,6 +5,8 @@
 //! on, though in short messages it is worth a word from its own on: what explains its pairs is no host's. Ways between two
 //! sets may be longer than others, so that they are looked for from their own on.
 
+use rayon::prelude::*;
+
 use super::{
     Budget, COINCIDENCE, Place, Suspect, View,
     distance::Distances,
@@ -118,15 +120,16 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     let fit = &view.fit;
     let hosts = fit.send.len();
     let measured = |set: usize, but: Option<usize>| measure(view, (distances, sets), set, but, budget.least.way);
-    let ways: Vec<Option<Way>> = (0..sets.len()).map(|set| measured(set, None)).collect();
+    let ways: Vec<Option<Way>> = (0..sets.len()).into_par_iter().map(|set| measured(set, None)).collect();
     let Some(of_hosts) = Spread::of((0..hosts).map(|host| (fit.send[host] - fit.receive[host]) / 2.0)) else {
         return Vec::new();
     };
-    // Quartiles err by 1.36 standard deviations over the root of their numbers, and the centre of a switch by less: outside
-    // these are quartiles of quartiles, and of what is inside a half is taken off. In long messages it is all of it, but there
-    // ways differ by whom their messages meet too: the more noise were counted, the more of that would pass for noise.
+    // The centre of a switch errs by less than a quartile: outside these are quartiles of quartiles, and of what is inside a
+    // half is taken off. In long messages it is all of it, but there ways differ by whom their messages meet too: the more
+    // noise were counted, the more of that would pass for noise.
+    let of_quartile = error_of_quantile(USUAL, 1.0);
     let error_of_cells = |way: &Way| {
-        let [outside, inside] = [1.36 * 1.36, 1.36].map(|error: f64| error.powi(2));
+        let [outside, inside] = [of_quartile.powi(4), of_quartile.powi(2)];
         fit.noise * (outside * 0.5 / way.outside as f64 + inside * 0.25 / way.inside as f64).sqrt()
     };
     let usual = median(&mut ways.iter().flatten().map(error_of_cells).collect::<Vec<_>>());
@@ -141,7 +144,7 @@ pub fn whole(view: &View, distances: &Distances, sets: &[Set], budget: Budget) -
     let levels = |set: &usize| ways[*set].as_ref().map_or(f64::NEG_INFINITY, |way| way.levels[0].max(way.levels[1]));
     let slowest = (0..sets.len()).max_by(|a, b| levels(a).total_cmp(&levels(b)));
     let without = |set: usize| if Some(set) == slowest { measured(set, None) } else { measured(set, slowest) };
-    let of_others = peers_of(&(0..sets.len()).map(without).collect::<Vec<_>>());
+    let of_others = peers_of(&(0..sets.len()).into_par_iter().map(without).collect::<Vec<_>>());
     let suspect = |(number, own): (usize, &Option<Way>)| {
         let (set, own) = (&sets[number], own.as_ref()?);
         let peers: Vec<&Spread> = match Some(number) == slowest {

@@ -4,6 +4,7 @@
 //! scatter of all pairs and the length of their tail say: the largest of many are fitted by an exponential (peaks over
 //! threshold, Pickands 1975), which is longer than the tail of a normal distribution.
 
+use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Budget, Place, Suspect, View};
@@ -38,29 +39,30 @@ pub(super) fn stand_out(
     let of_direction = |direction: Direction| {
         let is_both = direction == Direction::Both;
         let value = |rest: &Square, i: usize, j: usize| if is_both { mean(rest, i, j) } else { rest.at(i, j) };
-        let pairs = |i: usize| (if is_both { i + 1 } else { 0 }..hosts).filter(move |j| *j != i && !is_named[*j]);
-        let (mut all, mut worth_a_word) = (Vec::new(), Vec::new());
-        for (i, j) in (0..hosts).filter(|i| !is_named[*i]).flat_map(|i| pairs(i).map(move |j| (i, j))) {
-            let least = bands.iter().map(|band| value(band, i, j)).fold(f64::NAN, f64::min);
-            if least.is_nan() {
-                continue;
-            }
-            all.push(least);
-            let effect = value(view, i, j);
+        let others = |i: usize| (if is_both { i + 1 } else { 0 }..hosts).filter(move |j| *j != i && !is_named[*j]);
+        let rows = (0..hosts).into_par_iter().filter(|i| !is_named[*i]);
+        let pairs = || rows.clone().flat_map_iter(|i| others(i).map(move |j| (i, j)));
+        let least = |(i, j): (usize, usize)| bands.iter().map(|band| value(band, i, j)).fold(f64::NAN, f64::min);
+        let is_this_way = |(i, j): (usize, usize)| {
             let (out, back) = (view.at(i, j), view.at(j, i));
-            let is_this_way = match is_both {
+            match is_both {
                 true => 2.0 * (out - back).abs() < out + back,
                 false => back.is_nan() || back < out / 2.0,
-            };
-            if effect >= budget.least.link && is_this_way {
-                worth_a_word.push((own(least, effect), effect, i, j));
             }
-        }
+        };
+        let worth_a_word = |(i, j): (usize, usize)| {
+            let effect = value(view, i, j);
+            let is_worth = effect >= budget.least.link && is_this_way((i, j));
+            let least = if is_worth { least((i, j)) } else { f64::NAN };
+            (!least.is_nan()).then(|| (own(least, effect), effect, [i, j]))
+        };
+        let worth_a_word: Vec<(f64, f64, [usize; 2])> = pairs().filter_map(worth_a_word).collect();
+        let mut all: Vec<f64> = pairs().map(least).filter(|least| !least.is_nan()).collect();
         let price = budget.price(3 * all.len());
         let Some(tail) = Tail::of(&mut all, hosts) else { return Vec::new() };
-        let suspect = |(own, effect, i, j): (f64, f64, usize, usize)| {
+        let suspect = |(own, effect, pair): (f64, f64, [usize; 2])| {
             let log = tail.log(own) + price;
-            let place = Place::of(Kind::Link, vec![i, j], direction);
+            let place = Place::of(Kind::Link, pair.to_vec(), direction);
             budget.allows(log).then_some((place, effect, log))
         };
         worth_a_word.into_iter().filter_map(suspect).collect()
