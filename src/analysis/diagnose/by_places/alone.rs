@@ -13,7 +13,7 @@ use statrs::{
     function::factorial::ln_binomial,
 };
 
-use super::retests::{healthy, spread};
+use super::retests::{fastest, healthy, spread};
 use crate::{
     analysis::diagnose::{
         Agreement, Direction, Kind,
@@ -33,9 +33,9 @@ struct Pair {
     is_slow: bool,
 }
 
-/// What healthy pairs take alone, `ln(time / level)`, and what is slow, `[length]`; NaN where nothing says so.
+/// What healthy pairs take alone, `ln(time / level)`, `[length][class]`, and what is slow, `[length]`; NaN where nothing says so.
 struct Usual {
-    level: Vec<f64>,
+    level: Vec<Vec<f64>>,
     least: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn find(
     if distances.is_torus() || distances.leaves() < 2 || verdict.kinds.is_some() {
         return Ok(None);
     }
-    let (pairs, usual) = measured_alone(run, is_left_out, folded, is_explained, asked)?;
+    let (pairs, usual) = measured_alone(run, is_left_out, (folded, verdict), is_explained, asked)?;
     let times = Times { folded, verdict, usual, error: (1.0 - asked.confidence).ln() };
     let explained = candidates(verdict).into_iter().filter_map(|place| times.explains(place, &pairs));
     let found = explained.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, suspect)| suspect);
@@ -78,13 +78,13 @@ pub(super) fn find(
 fn measured_alone(
     run: &dyn Run,
     is_left_out: &[bool],
-    folded: &Folded,
+    (folded, verdict): (&Folded, &Verdict),
     is_explained: &[bool],
     asked: Asked,
 ) -> Result<(Vec<Pair>, Usual), BoxError> {
-    let (hosts, lengths) = (&run.header().hosts, folded.lengths.len());
+    let (hosts, lengths, distances) = (&run.header().hosts, folded.lengths.len(), &verdict.distances);
     let mut pairs: Vec<Pair> = Vec::new();
-    let mut usual = Usual { level: vec![f64::NAN; lengths], least: vec![f64::NAN; lengths] };
+    let mut usual = Usual { level: vec![vec![f64::NAN; distances.classes]; lengths], least: vec![f64::NAN; lengths] };
     for length in (0..lengths).filter(|length| places::is_long(folded, *length)) {
         let mut again = run.retests(length)?;
         again.retain(|retest| {
@@ -92,23 +92,37 @@ fn measured_alone(
             let is_out = is_left_out[retest.source] || is_left_out[retest.destination];
             from != to && !is_out && !is_explained[from * hosts.count() + to]
         });
+        let pair = |retest: &Retest| (hosts.host_of(retest.source), hosts.host_of(retest.destination));
+        let class = |(from, to): (usize, usize)| distances.class(from, to);
         let alone = |retest: &Retest| (retest.alone / folded.level[length]).ln();
-        let mut times: Vec<f64> = again.iter().map(alone).filter(|time| time.is_finite()).collect();
-        let level = healthy(&mut times);
+        let times = again.iter().map(|retest| (class(pair(retest)), alone(retest)));
+        let times: Vec<(usize, f64)> = times.filter(|(_, time)| time.is_finite()).collect();
         let most = Normal::standard().inverse_cdf(1.0 - (1.0 - asked.confidence) / times.len().max(1) as f64);
+        let apart = |level: &[f64]| {
+            most * spread(&mut times.iter().map(|(class, time)| time - level[*class]).collect::<Vec<_>>())
+        };
+        let mut level = vec![healthy(&mut times.iter().map(|(_, time)| *time).collect::<Vec<_>>()); distances.classes];
+        // Where pairs of different distance are so far apart that what is slow would not stand out, those of each are compared
+        // with each other. Alone nothing takes longer than among others, however many of them are slow.
+        if apart(&level) > Least::OF_TIMES.link {
+            let mut of_class = vec![Vec::new(); distances.classes];
+            times.iter().for_each(|(class, time)| of_class[*class].push(*time));
+            let among_others = fastest(folded, verdict, length, is_explained);
+            level = of_class.iter_mut().zip(among_others).map(|(own, least)| healthy(own).min(least)).collect();
+        }
         let tick = folded.apart / folded.level[length];
-        let least = Least::OF_TIMES.link.max(most * spread(&mut times)).max(tick);
-        (usual.level[length], usual.least[length]) = (level, least);
+        usual.least[length] = Least::OF_TIMES.link.max(apart(&level)).max(tick);
         for retest in &again {
-            let [from, to] = [retest.source, retest.destination].map(|rank| hosts.host_of(rank));
-            let more = alone(retest) - level;
+            let (from, to) = pair(retest);
+            let more = alone(retest) - level[class((from, to))];
             let number = pairs.iter().position(|pair| (pair.from, pair.to) == (from, to)).unwrap_or_else(|| {
                 pairs.push(Pair { from, to, more: vec![f64::NAN; lengths], is_slow: false });
                 pairs.len() - 1
             });
             pairs[number].more[length] = more;
-            pairs[number].is_slow |= more > least;
+            pairs[number].is_slow |= more > usual.least[length];
         }
+        usual.level[length] = level;
     }
     Ok((pairs, usual))
 }
@@ -172,7 +186,7 @@ impl Times<'_> {
             slow.iter().map(|pair| (pair.from.min(pair.to), pair.from.max(pair.to))).collect();
         apart.sort_unstable();
         apart.dedup();
-        if apart.len() < 2 || !ways.iter().all(are_slow) {
+        if apart.is_empty() || !ways.iter().all(are_slow) {
             return None;
         }
         let of = |length: usize| {
@@ -203,7 +217,15 @@ impl Times<'_> {
             Kind::Routes => (3.0 * leaves).ln() + number.ln() + ln_binomial(hosts as u64, place.toward.len() as u64),
             _ => (3.0 * leaves).ln(),
         };
-        let score = slow.len() as f64 * (number * (number - 1.0)).ln() - price;
+        let all_pairs = (number * (number - 1.0)).ln();
+        // Of one pair that was measured again the others that cross its place among others say that it is none by itself.
+        let score = match apart[..] {
+            [own] if place.kind == Kind::Routes => {
+                all_pairs + self.beyond_pair(own, &crossing, &lengths, effect) - price
+            }
+            [_] => return None,
+            _ => slow.len() as f64 * all_pairs - price,
+        };
         (is_so && score > -self.error).then(|| {
             let suspect = Suspect { effects, cells: of_place, ..Suspect::at(place, effect, -score, range) };
             (score, suspect)
@@ -215,14 +237,34 @@ impl Times<'_> {
     fn borne_out(&self, cells: &mut dyn Iterator<Item = usize>, lengths: &[usize], effect: f64) -> Agreement {
         let hosts = self.folded.hosts();
         let excess = |cell: usize| {
-            let more =
-                |length: &usize| self.folded.from_to(*length, cell / hosts, cell % hosts) - self.usual.level[*length];
+            let (from, to) = (cell / hosts, cell % hosts);
+            let class = self.verdict.distances.class(from, to);
+            let more = |length: &usize| self.folded.from_to(*length, from, to) - self.usual.level[*length][class];
             median(&mut lengths.iter().map(more).filter(|value| !value.is_nan()).collect::<Vec<_>>())
         };
         let values: Vec<f64> = cells.map(excess).filter(|value| !value.is_nan()).collect();
         let error = lengths.iter().map(|length| self.usual.least[*length]).fold(0.0, f64::max);
         let least = (effect - error).max(effect / 2.0);
         Agreement { slow: values.iter().filter(|value| **value >= least).count(), of: values.len() }
+    }
+
+    /// Logarithm of how much likelier it is that all pairs of a place but this one are slow among others than that they meet
+    /// others there by chance, as pairs of different leaves do elsewhere. Those of a round may meet each other: they count as
+    /// many times as they are in rounds of their own.
+    fn beyond_pair(&self, (a, b): (usize, usize), crossing: &[bool], lengths: &[usize], effect: f64) -> f64 {
+        let (hosts, leaf) = (self.folded.hosts(), &self.verdict.distances.leaf);
+        let is_far = |cell: &usize| leaf[cell / hosts] != leaf[cell % hosts];
+        let is_pair = |cell: usize| [a * hosts + b, b * hosts + a].contains(&cell);
+        let own =
+            self.borne_out(&mut (0..hosts * hosts).filter(|cell| crossing[*cell] && !is_pair(*cell)), lengths, effect);
+        let elsewhere = &mut (0..hosts * hosts).filter(|cell| !crossing[*cell] && is_far(cell));
+        let elsewhere = self.borne_out(elsewhere, lengths, effect);
+        if own.slow < own.of {
+            return 0.0;
+        }
+        let rounds = (hosts - 1) as f64;
+        let distinct = rounds * (1.0 - (-(own.of as f64) / rounds).exp());
+        -distinct * ((elsewhere.slow as f64 + 0.5) / (elsewhere.of as f64 + 1.0)).ln()
     }
 
     /// Whether a whole way is as slow where no pair was measured again: those that were are the slowest. Toward destinations,
@@ -320,7 +362,7 @@ mod tests {
         let folded = Folded::of_logarithms(&[8], vec![square(8, |i, j| if is_way(i, j) { 2f64.ln() } else { 0.0 })]);
         let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
         let verdict = places::judge_with(&folded, Distances::flat(8), asked, &[]);
-        let usual = Usual { level: vec![folded.from_to(0, 0, 1)], least: vec![0.1] };
+        let usual = Usual { level: vec![vec![folded.from_to(0, 0, 1)]], least: vec![0.1] };
         let times = Times { folded: &folded, verdict: &verdict, usual, error: -4.6 };
         let slow = |ratio: f64| {
             let mut cells = (0..64).filter(|cell| is_way(cell / 8, cell % 8));

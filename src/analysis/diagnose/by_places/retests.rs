@@ -191,7 +191,7 @@ fn again(
 /// What the fastest pair takes that crosses no place, `ln(time / level)`, `[class]`, and as much more as the fastest of n
 /// takes less by chance, where no other is on its way: of normal numbers the largest is expected below `sqrt(2 ln n)`.
 /// `is_crossed`: `[source * hosts + destination]`.
-fn fastest(folded: &Folded, places: &Verdict, length: usize, is_crossed: &[bool]) -> Vec<f64> {
+pub(super) fn fastest(folded: &Folded, places: &Verdict, length: usize, is_crossed: &[bool]) -> Vec<f64> {
     let hosts = folded.hosts();
     let mut times = vec![Vec::new(); places.distances.classes];
     for cell in (0..hosts * hosts).filter(|cell| !is_crossed[*cell]) {
