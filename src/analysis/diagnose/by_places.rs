@@ -133,7 +133,9 @@ pub(super) fn judge_run(
             match fate(&finding, schedule) {
                 _ if is_once(&finding) => once.push(finding),
                 Fate::Finding => {
-                    explained.extend(verdict.suspects.get(number).map(|suspect| &suspect.place));
+                    // A link may be one of the pairs that show what it crosses.
+                    let place = verdict.suspects.get(number).map(|suspect| &suspect.place);
+                    explained.extend(place.filter(|place| place.kind != Kind::Link));
                     diagnosis.findings.push(finding);
                 }
                 Fate::Met => met.push(finding),
@@ -150,6 +152,7 @@ pub(super) fn judge_run(
                 let finding = finding(mode, &folded, suspect);
                 // What was to be measured again, or seemed to be load, is this.
                 met.retain(|other| other.hosts != finding.hosts);
+                leave_out_links(&mut diagnosis.findings, &suspect.place, &folded.names);
                 diagnosis.findings.push(Finding { retest: Some(RetestVerdict::Confirmed), ..finding });
             }
         }
@@ -254,6 +257,17 @@ pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding
     let shown = Shown { mode, lengths, level, effects, effect, range, direction, log };
     let share = place.share(folded.hosts(), |i, j| folded.have_met(i, j));
     Finding { share, ..shown.finding(place.kind, hosts, *cells) }
+}
+
+/// Leaves out links that cross a place: they are of the pairs that show it. `names`: `[host]`.
+fn leave_out_links(findings: &mut Vec<Finding>, place: &Place, names: &[String]) {
+    let is_crossing = place.crossing(names.len());
+    let number = |name: &String| names.iter().position(|own| own == name);
+    let crosses = |link: &Finding| match &link.hosts[..] {
+        [from, to] => number(from).zip(number(to)).is_some_and(|(from, to)| is_crossing[from * names.len() + to]),
+        _ => false,
+    };
+    findings.retain(|found| found.kind != Kind::Link || !crosses(found));
 }
 
 /// Puts the findings about ranks of one place on several hosts together, where no leaves are known: what these share is

@@ -213,7 +213,17 @@ pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
             None => merged.push(finding),
             Some(other) => {
                 let of_both = [other.modes.clone(), finding.modes.clone()].concat();
-                if (is_of_two(&finding), finding.ratio) > (is_of_two(other), other.ratio) {
+                // Each way was found by itself. Twice as slow one way, or more: that way, unless one of these sizes is of messages
+                // that meet others.
+                let [less, more] = [finding.ratio.min(other.ratio), finding.ratio.max(other.ratio)].map(f64::ln);
+                let are_ways = finding.direction != Direction::Both
+                    && finding.direction == other.direction.reversed()
+                    && (finding.symptom, &finding.modes) == (other.symptom, &other.modes);
+                let are_confirmed = [&finding, &*other].iter().all(|own| own.retest == Some(RetestVerdict::Confirmed));
+                if are_ways && (are_confirmed || less >= more / 2.0) {
+                    let both = joined(&[other.clone(), finding]).unwrap_or_else(|| other.clone());
+                    *other = Finding { direction: Direction::Both, ..both };
+                } else if (is_of_two(&finding), finding.ratio) > (is_of_two(other), other.ratio) {
                     *other = finding;
                 }
                 other.modes = modes.iter().copied().filter(|mode| of_both.contains(mode)).collect();
@@ -337,6 +347,24 @@ mod tests {
         let jitter = node(Symptom::Jitter, Mode::OneToOne, 3.0);
         let other = of(Kind::Node, "b", Symptom::Bandwidth, Mode::OneToOne, 1.1);
         assert_eq!(merged(vec![jitter, plain, other]).len(), 3);
+    }
+
+    #[test]
+    fn a_place_that_was_found_each_way_by_itself_is_slow_both_ways() {
+        let way = |direction, ratio, retest| Finding {
+            direction,
+            retest,
+            ..of(Kind::Routes, "a", Symptom::Bandwidth, Mode::OneToOne, ratio)
+        };
+        let confirmed = Some(RetestVerdict::Confirmed);
+        let merged = |ratio: f64, retest| {
+            let mut findings = vec![way(Direction::Receive, 3.0, confirmed), way(Direction::Send, ratio, retest)];
+            order(&mut findings, &[Mode::OneToOne]);
+            findings.iter().map(|own| (own.direction, own.cells.of)).collect::<Vec<_>>()
+        };
+        assert_eq!(merged(2.0, None), [(Direction::Both, 20)]);
+        assert_eq!(merged(1.5, confirmed), [(Direction::Both, 20)]);
+        assert_eq!(merged(1.5, None), [(Direction::Receive, 10)]);
     }
 
     #[test]

@@ -370,4 +370,26 @@ mod tests {
         };
         assert_eq!([2.0, 3.0].map(slow), [32, 0]);
     }
+    #[test]
+    fn the_others_that_cross_a_place_say_more_of_it_the_fewer_pairs_are_slow_elsewhere() {
+        // All pairs toward one of 16 hosts from other leaves are slow, but for so many.
+        let beyond = |every: usize, fast: usize| {
+            let is_own = |i: usize, j: usize| j == 5 && i / 4 != 1;
+            let is_slow =
+                |i: usize, j: usize| if is_own(i, j) { i >= fast } else { (i * 7 + j * 3).is_multiple_of(every) };
+            let folded =
+                Folded::of_logarithms(&[8], vec![square(16, |i, j| if is_slow(i, j) { 2f64.ln() } else { 0.0 })]);
+            let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+            let distances = Distances::of_leaves((0..16).map(|host| host / 4).collect());
+            let verdict = places::judge_with(&folded, distances, asked, &[]);
+            let usual = Usual { level: vec![vec![folded.from_to(0, 0, 3); 2]], least: vec![0.1] };
+            let times = Times { folded: &folded, verdict: &verdict, usual, error: -4.6 };
+            let crossing: Vec<bool> = (0..256).map(|cell| is_own(cell / 16, cell % 16)).collect();
+            times.beyond_pair((9, 5), &crossing, &[0], 2f64.ln())
+        };
+        // Eleven more pairs in fifteen rounds count as 7.8; about one of two and of eight others are slow.
+        assert!((beyond(2, 0) / 7.8 / 2f64.ln() - 1.0).abs() < 0.15, "{}", beyond(2, 0));
+        assert!((beyond(8, 0) / 7.8 / 8f64.ln() - 1.0).abs() < 0.15, "{}", beyond(8, 0));
+        assert_eq!(beyond(8, 1), 0.0);
+    }
 }

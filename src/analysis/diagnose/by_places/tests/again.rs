@@ -179,6 +179,11 @@ fn a_rank_that_is_late_alone_is_named_where_all_that_leave_a_leaf_meet_others() 
 /// Of 32 hosts on four leaves those that leave the second one by one of its two cables take half as long again; whatever
 /// leaves a leaf meets others, and takes two to twelve times as long for it. So many pairs are measured again.
 fn hidden_by_load(is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)]) -> Diagnosis {
+    hidden_by_load_and_distance(1.0, is_bad, again)
+}
+
+/// The same where pairs of different leaves take so many times as long alone.
+fn hidden_by_load_and_distance(far: f64, is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)]) -> Diagnosis {
     let bad = |from: usize, to: usize| if is_bad(from, to) { 1.5 } else { 1.0 };
     let load = |from: usize, to: usize| match from / 8 != to / 8 {
         true => 2.0 + ((37 * from + 101 * to + 13 * from * to) % 11) as f64,
@@ -189,7 +194,8 @@ fn hidden_by_load(is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)
         let times = run.matrix(Statistic::Median, index).unwrap();
         let retest = |&(source, destination): &(usize, usize)| {
             let first = times[(source, destination)];
-            let alone = 2e-6 + length as f64 / 12.5e9 * bad(source, destination);
+            let far = if source / 8 == destination / 8 { 1.0 } else { far };
+            let alone = 2e-6 + length as f64 / 12.5e9 * far * bad(source, destination);
             Retest { source, destination, first, second: first, alone }
         };
         run.write_retests(index, &again.iter().map(retest).collect::<Vec<_>>()).unwrap();
@@ -214,6 +220,15 @@ fn routes_that_are_slow_alone_are_named_where_load_hides_them() {
         found(&hidden_by_load(is_link, &[&[(9, 18), (18, 9)][..], &HEALTHY[..2], &HEALTHY[3..]].concat())),
         Vec::<String>::new()
     );
+}
+
+#[test]
+fn routes_that_are_slow_alone_are_named_where_pairs_inside_leaves_were_measured_again_too() {
+    let is_bad = |from: usize, to: usize| from / 8 == 1 && to / 8 != 1 && to.is_multiple_of(2);
+    let (slow, near) = ([(8, 2), (9, 18), (12, 26), (15, 2), (11, 26)], [(0, 3), (12, 9), (17, 20)]);
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    let diagnosis = hidden_by_load_and_distance(1.1, is_bad, &[&slow[..], &HEALTHY, &near].concat());
+    assert_eq!(found(&diagnosis), [format!("routes {} send bandwidth", members.join(","))]);
 }
 
 #[test]

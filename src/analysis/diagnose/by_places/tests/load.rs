@@ -19,6 +19,20 @@ fn a_way_that_re_tests_refute_and_that_is_slow_under_load_is_one_remark() {
 }
 
 #[test]
+fn a_link_that_crosses_what_is_slow_alone_is_left_out() {
+    let folded = Folded::of_logarithms(&LENGTHS, vec![square(32, |_, _| 0.0); LENGTHS.len()]);
+    let of = |kind, hosts| {
+        let place = Place::of(kind, hosts, Direction::Send);
+        finding(Mode::OneToOne, &folded, &Suspect { effects: vec![0.3; 5], ..Suspect::at(place, 0.3, -20.0, (0, 4)) })
+    };
+    let mut all = vec![of(Kind::Node, vec![9]), of(Kind::Link, vec![9, 18]), of(Kind::Link, vec![18, 9])];
+    let routes = Place { toward: vec![18, 26], ..Place::of(Kind::Routes, (8..16).collect(), Direction::Send) };
+    leave_out_links(&mut all, &routes, &folded.names);
+    let left: Vec<_> = all.iter().map(|found| (found.kind, &*found.hosts[0])).collect();
+    assert_eq!(left, [(Kind::Node, "node9"), (Kind::Link, "node18")]);
+}
+
+#[test]
 fn a_pod_that_is_slow_under_load_is_one_remark_and_none_of_its_leaves_is() {
     // Three pods of two leaves. Of one, messages take longer where fewer than three pairs of it meet inside.
     let pod = |host: usize| host / 16;
