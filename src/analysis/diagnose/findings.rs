@@ -213,16 +213,8 @@ pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
             None => merged.push(finding),
             Some(other) => {
                 let of_both = [other.modes.clone(), finding.modes.clone()].concat();
-                // Each way was found by itself. Twice as slow one way, or more: that way, unless one of these sizes is of messages
-                // that meet others.
-                let [less, more] = [finding.ratio.min(other.ratio), finding.ratio.max(other.ratio)].map(f64::ln);
-                let are_ways = finding.direction != Direction::Both
-                    && finding.direction == other.direction.reversed()
-                    && (finding.symptom, &finding.modes) == (other.symptom, &other.modes);
-                let are_confirmed = [&finding, &*other].iter().all(|own| own.retest == Some(RetestVerdict::Confirmed));
-                if are_ways && (are_confirmed || less >= more / 2.0) {
-                    let both = joined(&[other.clone(), finding]).unwrap_or_else(|| other.clone());
-                    *other = Finding { direction: Direction::Both, ..both };
+                if let Some(both) = both_ways(other, &finding) {
+                    *other = both;
                 } else if (is_of_two(&finding), finding.ratio) > (is_of_two(other), other.ratio) {
                     *other = finding;
                 }
@@ -232,6 +224,20 @@ pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
     }
     merged.sort_by(|a, b| by_weight((a.kind, a.cells, a.ratio), (b.kind, b.cells, b.ratio)));
     *findings = merged;
+}
+
+/// The two ways of a place, each of which was found by itself in one run. Twice as slow one way, or more: that way, unless
+/// both are slow alone, where messages that meet others say nothing of size.
+fn both_ways(a: &Finding, b: &Finding) -> Option<Finding> {
+    let are_ways = a.direction != Direction::Both && a.direction == b.direction.reversed();
+    let is_slow = matches!(a.symptom, Symptom::Latency | Symptom::Bandwidth);
+    if !are_ways || !is_slow || (a.symptom, &a.modes) != (b.symptom, &b.modes) {
+        return None;
+    }
+    let are_confirmed = [a, b].iter().all(|own| own.retest == Some(RetestVerdict::Confirmed));
+    let [less, more] = [a.ratio.min(b.ratio), a.ratio.max(b.ratio)].map(f64::ln);
+    let both = joined(&[a.clone(), b.clone()]).filter(|_| are_confirmed || less >= more / 2.0)?;
+    Some(Finding { direction: Direction::Both, rank: a.rank, ..both })
 }
 
 /// Which of two findings comes first: links last, else by how many pairs are affected, times how much.
@@ -354,17 +360,18 @@ mod tests {
         let way = |direction, ratio, retest| Finding {
             direction,
             retest,
-            ..of(Kind::Routes, "a", Symptom::Bandwidth, Mode::OneToOne, ratio)
+            rank: Some(3),
+            ..of(Kind::Rank, "a", Symptom::Bandwidth, Mode::OneToOne, ratio)
         };
         let confirmed = Some(RetestVerdict::Confirmed);
         let merged = |ratio: f64, retest| {
             let mut findings = vec![way(Direction::Receive, 3.0, confirmed), way(Direction::Send, ratio, retest)];
             order(&mut findings, &[Mode::OneToOne]);
-            findings.iter().map(|own| (own.direction, own.cells.of)).collect::<Vec<_>>()
+            findings.iter().map(|own| (own.direction, own.rank, own.cells.of)).collect::<Vec<_>>()
         };
-        assert_eq!(merged(2.0, None), [(Direction::Both, 20)]);
-        assert_eq!(merged(1.5, confirmed), [(Direction::Both, 20)]);
-        assert_eq!(merged(1.5, None), [(Direction::Receive, 10)]);
+        assert_eq!(merged(2.0, None), [(Direction::Both, Some(3), 20)]);
+        assert_eq!(merged(1.5, confirmed), [(Direction::Both, Some(3), 20)]);
+        assert_eq!(merged(1.5, None), [(Direction::Receive, Some(3), 10)]);
     }
 
     #[test]

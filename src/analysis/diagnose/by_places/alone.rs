@@ -3,7 +3,8 @@
 //! In: a run among whose pairs several are measured at the same time, and what was found in it. Out: a [`Suspect`], if any.
 //! The slowest pairs of a run are measured again alone: nothing meets there, and noise is small. A place that several of
 //! them cross, which are slow, and hardly any that are not, explains them; and what its pairs take among others is no less
-//! than that. What is slow alone without such a place is left to [`super::retests`].
+//! than that. Of some routes one pair is enough, where all others that cross them are slow among others, by more than chance.
+//! What is slow alone without such a place is left to [`super::retests`].
 //!
 //! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ;
 //! ways between hosts of two kinds.
@@ -33,7 +34,8 @@ struct Pair {
     is_slow: bool,
 }
 
-/// What healthy pairs take alone, `ln(time / level)`, `[length][class]`, and what is slow, `[length]`; NaN where nothing says so.
+/// What healthy pairs take alone, `ln(time / level)`, `[length][class]`, and what is slow, `[length]`; NaN where that is not
+/// known.
 struct Usual {
     level: Vec<Vec<f64>>,
     least: Vec<f64>,
@@ -370,6 +372,7 @@ mod tests {
         };
         assert_eq!([2.0, 3.0].map(slow), [32, 0]);
     }
+
     #[test]
     fn the_others_that_cross_a_place_say_more_of_it_the_fewer_pairs_are_slow_elsewhere() {
         // All pairs toward one of 16 hosts from other leaves are slow, but for so many.
