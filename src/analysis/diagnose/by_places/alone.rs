@@ -251,8 +251,7 @@ impl Times<'_> {
     }
 
     /// Logarithm of how much likelier it is that all pairs of a place but this one are slow among others than that they meet
-    /// others there by chance, as pairs of different leaves do elsewhere. Those of a round may meet each other: they count as
-    /// many times as they are in rounds of their own.
+    /// others there by chance, as pairs of different leaves do elsewhere.
     fn beyond_pair(&self, (a, b): (usize, usize), crossing: &[bool], lengths: &[usize], effect: f64) -> f64 {
         let (hosts, leaf) = (self.folded.hosts(), &self.verdict.distances.leaf);
         let is_far = |cell: &usize| leaf[cell / hosts] != leaf[cell % hosts];
@@ -264,9 +263,7 @@ impl Times<'_> {
         if own.slow < own.of {
             return 0.0;
         }
-        let rounds = (hosts - 1) as f64;
-        let distinct = rounds * (1.0 - (-(own.of as f64) / rounds).exp());
-        -distinct * ((elsewhere.slow as f64 + 0.5) / (elsewhere.of as f64 + 1.0)).ln()
+        -places::distinct(own.of as f64, hosts) * ((elsewhere.slow as f64 + 0.5) / (elsewhere.of as f64 + 1.0)).ln()
     }
 
     /// Whether a whole way is as slow where no pair was measured again: those that were are the slowest. Toward destinations,

@@ -277,7 +277,7 @@ fn certain<'a>(pairs: Vec<&'a Again>, noise: f64, finding: &Finding) -> Option<V
     if !own.is_empty() {
         return Some(own);
     }
-    let least = (finding.ratio.ln() / 2.0).max(places::median_error(noise, 1));
+    let least = (finding.ratio.ln() / 2.0).max(places::most_error_of_median(noise, 1));
     let slow: Vec<&Again> = others.into_iter().filter(|pair| pair.alone > least).collect();
     (slow.len() > 1).then_some(slow)
 }
@@ -301,7 +301,7 @@ fn retest(pairs: &[&Again], noise: f64, finding: &Finding, is_isolated: bool) ->
     }
     // Messages that share a way slow each other down: alone it is faster, even where it is at fault.
     let least = match is_shared(finding.kind) {
-        true => Least::OF_TIMES.way.max(places::median_error(noise, alone.len())).min(half),
+        true => Least::OF_TIMES.way.max(places::most_error_of_median(noise, alone.len())).min(half),
         false => half,
     };
     let (second, alone) = (median(&mut second), median(&mut alone));

@@ -77,7 +77,7 @@ fn centre_from(median: f64, values: &[f64], noise: f64) -> f64 {
 }
 
 /// By how much the median of so many values errs in one of a hundred cases: by 2.33 standard deviations.
-pub fn median_error(noise: f64, values: usize) -> f64 {
+pub fn most_error_of_median(noise: f64, values: usize) -> f64 {
     2.33 * noise * error_of_median(values as f64)
 }
 

@@ -13,6 +13,7 @@ use super::{
     fit::{USUAL, centre},
     hosts::{more_than_elsewhere, way},
     place::Set,
+    rounds::distinct,
     spread::{Spread, expected, tail},
 };
 use crate::{
@@ -261,9 +262,7 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
     let mut rests: Vec<f64> = ways.iter().flat_map(|way| way.rests.iter().copied()).collect();
     rests.sort_by(f64::total_cmp);
     let usual = median(&mut ways.iter().map(|way| way.fastest).collect::<Vec<_>>());
-    // Pairs of a round may meet on their way: they count as many times as they are in rounds of their own.
-    let rounds = (fit.send.len() - 1) as f64;
-    let distinct = |pairs: f64| rounds * (1.0 - (-pairs / rounds).exp());
+    let distinct = |pairs: f64| distinct(pairs, fit.send.len());
     let one_way = |way: &Between| {
         let count = way.rests.len().max(1) as f64;
         let price = budget.price(6 * ways.len());
@@ -271,11 +270,8 @@ pub fn gates(view: &View, sets: &[Set], is_own: impl Fn(usize, usize) -> bool, b
         // slow.
         let judged = peers.iter().zip(way.levels).map(|((peers, share), level)| {
             let effect = level - peers.centre;
-            (
-                effect,
-                peers.at_least(fit.noise * error_of_quantile(*share, count)).tail(effect).max(f64::MIN_POSITIVE).ln()
-                    + price,
-            )
+            let peers = peers.at_least(fit.noise * error_of_quantile(*share, count));
+            (effect, peers.tail(effect).max(f64::MIN_POSITIVE).ln() + price)
         });
         let by_level = judged.min_by(|a, b| a.1.total_cmp(&b.1))?;
         let half = (way.fastest + usual) / 2.0;

@@ -14,6 +14,13 @@ use crate::{
 /// Pairs of hosts.
 pub type Pairs = Vec<(usize, usize)>;
 
+/// As how many so many pairs count, of so many hosts, that are on the same way: those of a round may meet each other there. So
+/// many different rounds are expected among as many drawn ones.
+pub fn distinct(pairs: f64, hosts: usize) -> f64 {
+    let rounds = (hosts - 1) as f64;
+    rounds * (1.0 - (-pairs / rounds).exp())
+}
+
 /// A length.
 pub struct AtLength<'a> {
     /// What pairs take both ways beyond their class and what the other host adds, `[host][other]`, `ln(ratio)`.

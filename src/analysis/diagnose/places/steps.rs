@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{
     distance::LEAST_STEP,
-    fit::{EFFICIENCY, median_error},
+    fit::{EFFICIENCY, most_error_of_median},
     tree::{Pairs, surprise},
 };
 use crate::{
@@ -126,7 +126,7 @@ impl Steps {
         let times = || times.iter().filter(|(other, _)| !is_far || self.leaf[*other] != leaf);
         let more = median(&mut times().map(|(other, time)| time - level(leaf, *other)).collect::<Vec<_>>());
         let factor = median(&mut times().map(|(other, time)| time / level(leaf, *other)).collect::<Vec<_>>());
-        if !is_far && more < median_error(misfit, times().count()) {
+        if !is_far && more < most_error_of_median(misfit, times().count()) {
             return 0.0;
         }
         let length = |rest: &dyn Fn(usize, f64) -> f64| -> f64 {

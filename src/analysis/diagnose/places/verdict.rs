@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{
     Least,
     distance::Distances,
-    fit::{Fit, centre, median_error},
+    fit::{Fit, centre, most_error_of_median},
     leaves::ALL,
     place::{Suspect, slow_around, slow_range},
     view::{is_long, leave_out, medians},
@@ -176,7 +176,7 @@ impl Verdict {
             let is_one = match a.place.kind {
                 // A host of the way that is slower, or at other lengths, is so by itself.
                 Kind::Group => between < half && (b.place.kind == Kind::Group || are_alike) || may_be,
-                _ => between + median_error(self.noise, count) < half,
+                _ => between + most_error_of_median(self.noise, count) < half,
             };
             a.place.direction == b.place.direction && is_one
         };

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{
     Least,
     distance::{Distances, LEAST_STEP},
-    fit::{self, Fit, HUBER, PRECISION, centre, median_error},
+    fit::{self, Fit, HUBER, PRECISION, centre, most_error_of_median},
 };
 use crate::{
     analysis::{
@@ -138,7 +138,7 @@ impl View {
             let centre = centre(&mut beyond, fit.noise);
             // What is more than the error of a median, in all but one of a hundred cases: else what is left of it may
             // look like something of one of its hosts.
-            centre >= least.host.min(median_error(fit.noise, beyond.len()))
+            centre >= least.host.min(most_error_of_median(fit.noise, beyond.len()))
         };
         let slow: Vec<&Vec<u32>> = places.iter().filter(is_slow).collect();
         if slow.is_empty() {
