@@ -188,7 +188,9 @@ impl Times<'_> {
             slow.iter().map(|pair| (pair.from.min(pair.to), pair.from.max(pair.to))).collect();
         apart.sort_unstable();
         apart.dedup();
-        if apart.is_empty() || !ways.iter().all(are_slow) {
+        // One pair is slow by itself, but for what others say of some routes.
+        let fewest = if place.kind == Kind::Routes { 1 } else { 2 };
+        if apart.len() < fewest || !ways.iter().all(are_slow) {
             return None;
         }
         let of = |length: usize| {
@@ -220,14 +222,13 @@ impl Times<'_> {
             _ => (3.0 * leaves).ln(),
         };
         let all_pairs = (number * (number - 1.0)).ln();
-        // Of one pair that was measured again the others that cross its place among others say that it is none by itself.
-        let score = match apart[..] {
-            [own] if place.kind == Kind::Routes => {
-                all_pairs + self.beyond_pair(own, &crossing, &lengths, effect) - price
-            }
-            [_] => return None,
-            _ => slow.len() as f64 * all_pairs - price,
+        // Of some routes, which are looked for among very many, the others that cross them say among others that they are these.
+        let others = match place.kind {
+            Kind::Routes => self.beyond_pairs(&apart, &crossing, &lengths, effect),
+            _ => 0.0,
         };
+        let count = if apart.len() == 1 { 1 } else { slow.len() };
+        let score = count as f64 * all_pairs + others - price;
         (is_so && score > -self.error).then(|| {
             let suspect = Suspect { effects, cells: of_place, ..Suspect::at(place, effect, -score, range) };
             (score, suspect)
@@ -250,14 +251,14 @@ impl Times<'_> {
         Agreement { slow: values.iter().filter(|value| **value >= least).count(), of: values.len() }
     }
 
-    /// Logarithm of how much likelier it is that all pairs of a place but this one are slow among others than that they meet
-    /// others there by chance, as pairs of different leaves do elsewhere.
-    fn beyond_pair(&self, (a, b): (usize, usize), crossing: &[bool], lengths: &[usize], effect: f64) -> f64 {
+    /// Logarithm of how much likelier it is that all pairs of a place but these are slow among others than that they meet
+    /// others there by chance, as pairs of different leaves do elsewhere. `apart`: pairs of hosts, the smaller number first.
+    fn beyond_pairs(&self, apart: &[(usize, usize)], crossing: &[bool], lengths: &[usize], effect: f64) -> f64 {
         let (hosts, leaf) = (self.folded.hosts(), &self.verdict.distances.leaf);
         let is_far = |cell: &usize| leaf[cell / hosts] != leaf[cell % hosts];
-        let is_pair = |cell: usize| [a * hosts + b, b * hosts + a].contains(&cell);
-        let own =
-            self.borne_out(&mut (0..hosts * hosts).filter(|cell| crossing[*cell] && !is_pair(*cell)), lengths, effect);
+        let is_apart = |from: usize, to: usize| apart.contains(&(from.min(to), from.max(to)));
+        let others = (0..hosts * hosts).filter(|cell| crossing[*cell] && !is_apart(cell / hosts, cell % hosts));
+        let own = self.borne_out(&mut { others }, lengths, effect);
         let elsewhere = &mut (0..hosts * hosts).filter(|cell| !crossing[*cell] && is_far(cell));
         let elsewhere = self.borne_out(elsewhere, lengths, effect);
         if own.slow < own.of {
@@ -385,7 +386,7 @@ mod tests {
             let usual = Usual { level: vec![vec![folded.from_to(0, 0, 3); 2]], least: vec![0.1] };
             let times = Times { folded: &folded, verdict: &verdict, usual, error: -4.6 };
             let crossing: Vec<bool> = (0..256).map(|cell| is_own(cell / 16, cell % 16)).collect();
-            times.beyond_pair((9, 5), &crossing, &[0], 2f64.ln())
+            times.beyond_pairs(&[(5, 9)], &crossing, &[0], 2f64.ln())
         };
         // Eleven more pairs in fifteen rounds count as 7.8; about one of two and of eight others are slow.
         assert!((beyond(2, 0) / 7.8 / 2f64.ln() - 1.0).abs() < 0.15, "{}", beyond(2, 0));

@@ -184,11 +184,18 @@ fn hidden_by_load(is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)
 
 /// The same where pairs of different leaves take so many times as long alone.
 fn hidden_by_load_and_distance(far: f64, is_bad: impl Fn(usize, usize) -> bool, again: &[(usize, usize)]) -> Diagnosis {
+    hidden(far, &|from, to| 2.0 + ((37 * from + 101 * to + 13 * from * to) % 11) as f64, is_bad, again)
+}
+
+/// The same where pairs of different leaves take so many times as long among others.
+fn hidden(
+    far: f64,
+    load: &dyn Fn(usize, usize) -> f64,
+    is_bad: impl Fn(usize, usize) -> bool,
+    again: &[(usize, usize)],
+) -> Diagnosis {
     let bad = |from: usize, to: usize| if is_bad(from, to) { 1.5 } else { 1.0 };
-    let load = |from: usize, to: usize| match from / 8 != to / 8 {
-        true => 2.0 + ((37 * from + 101 * to + 13 * from * to) % 11) as f64,
-        false => 1.0,
-    };
+    let load = |from: usize, to: usize| if from / 8 != to / 8 { load(from, to) } else { 1.0 };
     let mut run = measured((32, Schedule::Disjoint), |_, _, _| 0.0, |from, to| bad(from, to) * load(from, to));
     for (index, length) in LENGTHS.into_iter().enumerate().skip(3) {
         let times = run.matrix(Statistic::Median, index).unwrap();
@@ -229,6 +236,20 @@ fn routes_that_are_slow_alone_are_named_where_pairs_inside_leaves_were_measured_
     let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
     let diagnosis = hidden_by_load_and_distance(1.1, is_bad, &[&slow[..], &HEALTHY, &near].concat());
     assert_eq!(found(&diagnosis), [format!("routes {} send bandwidth", members.join(","))]);
+}
+
+#[test]
+fn routes_of_which_two_pairs_were_measured_again_are_named_where_all_others_of_them_are_slow_among_others() {
+    let is_bad = |from: usize, to: usize| from / 8 == 1 && [2, 18].contains(&to);
+    let again = [&[(8, 2), (9, 18)][..], &HEALTHY].concat();
+    let of_load = |share: usize| {
+        let load = move |from: usize, to: usize| if (5 * from + 7 * to) % 11 < share { 2.5 } else { 1.0 };
+        hidden(1.0, &load, is_bad, &again)
+    };
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&of_load(4)), [format!("routes {} send bandwidth", members.join(","))]);
+    // Where most others are slow as well, that they are says little.
+    assert_eq!(found(&of_load(10)), Vec::<String>::new());
 }
 
 #[test]
