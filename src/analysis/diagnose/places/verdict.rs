@@ -69,8 +69,19 @@ impl Verdict {
                 };
                 values.at(from, to) - usual
             };
+            // What its pairs take inside of its leaf is no less than what is a host's own: others meet on the way out.
+            let is_near = |cell: &usize| distances.leaf[cell / side] == distances.leaf[cell % side];
+            let near: Vec<usize> = match suspect.place.kind == Kind::Node && distances.leaves() > 1 {
+                true => (0..side * side).filter(|cell| own[*cell] && is_near(cell)).collect(),
+                false => Vec::new(),
+            };
             let at = |length: usize| {
-                centre(&mut cells.iter().map(|cell| excess(length, *cell)).collect(), lengths[length].1.noise)
+                let noise = lengths[length].1.noise;
+                let all = centre(&mut cells.iter().map(|cell| excess(length, *cell)).collect(), noise);
+                let mut near: Vec<f64> = near.iter().map(|cell| excess(length, *cell)).collect();
+                near.retain(|value| !value.is_nan());
+                let (known, near) = (near.len(), median(&mut near));
+                if near + most_error_of_median(noise, known) < all / 2.0 { near } else { all }
             };
             suspect.effects = (0..lengths.len()).map(at).collect();
             if let Some((first, last)) = suspect.refuted {
@@ -277,6 +288,28 @@ mod tests {
         let verdict = Verdict::of(&folded, vec![link], Distances::flat(8), Least::OF_TIMES);
         let [link] = &verdict.suspects[..] else { panic!("{} are slow", verdict.suspects.len()) };
         assert!(link.range == (4, 5) && (link.effect - 0.4).abs() < 0.01, "{:?} {}", link.range, link.effect);
+    }
+
+    #[test]
+    fn a_host_is_not_slow_at_lengths_at_which_its_pairs_are_slow_out_of_its_leaf_alone() {
+        let is_late = |i: usize, j: usize| i < 3 || j < 3;
+        let late = square(24, |i, j| if is_late(i, j) { 0.4 } else { 0.0 });
+        let out = |inside: f64| {
+            square(24, move |i, j| match (i / 4 == 0, j / 4 == 0) {
+                (true, true) if is_late(i, j) => inside,
+                (false, false) | (true, true) => 0.0,
+                _ => 0.7,
+            })
+        };
+        // Inside of the leaf as slow as at the first length, a little, and not at all.
+        let folded = Folded::of_logarithms(&[8, 16, 32, 64], vec![late, out(0.4), out(0.1), out(0.0)]);
+        let host = |host: usize| Suspect::at(Place::of(Kind::Node, vec![host], Direction::Both), 0.4, -20.0, (0, 3));
+        let distances = Distances::of_leaves((0..24).map(|host| host / 4).collect());
+        let verdict = Verdict::of(&folded, (0..3).map(host).collect(), distances, Least::OF_TIMES);
+        let effects: Vec<f64> = verdict.suspects.iter().flat_map(|own| own.effects.clone()).collect();
+        let expected = [0.4, 0.7, 0.1, 0.0].repeat(3);
+        assert!(effects.len() == 12 && effects.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{effects:?}");
+        assert!(verdict.suspects.iter().all(|own| own.range == (0, 1)));
     }
 
     #[test]
