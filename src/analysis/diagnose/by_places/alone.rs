@@ -178,8 +178,15 @@ impl Times<'_> {
         let ways = place.direction.ways();
         let is_this = |pair: &Pair, direction: Direction| way(&place, pair) == direction;
         let slow_of = |direction| slow.iter().copied().filter(|pair| is_this(pair, direction)).collect::<Vec<_>>();
+        // At lengths at which none but these were measured again, nothing says what is usual.
+        let mut is_known = vec![false; self.folded.lengths.len()];
+        for other in pairs.iter().filter(|pair| !is_crossing(pair)) {
+            is_known.iter_mut().zip(&other.more).for_each(|(is_known, more)| *is_known |= !more.is_nan());
+        }
         let are_slow = |direction: &Direction| {
-            let own = pairs.iter().filter(is_crossing).filter(|pair| is_this(pair, *direction)).count();
+            let own = pairs.iter().filter(is_crossing).filter(|pair| is_this(pair, *direction));
+            let own = own.filter(|pair| pair.more.iter().zip(&is_known).any(|(more, known)| *known && !more.is_nan()));
+            let own = own.count();
             let slow = slow_of(*direction).len();
             slow > 0 && slow as f64 > places::ALL * own as f64
         };
@@ -369,6 +376,34 @@ mod tests {
             times.borne_out(&mut cells, &[0], ratio.ln()).slow
         };
         assert_eq!([2.0, 3.0].map(slow), [32, 0]);
+    }
+
+    #[test]
+    fn where_none_but_pairs_of_a_leaf_were_measured_again_that_they_are_alike_says_nothing() {
+        // All pairs of the first of four leaves are slow on their way out. At the first length they alone were measured again.
+        let is_way = |i: usize, j: usize| (i / 4 == 0) != (j / 4 == 0);
+        let slow = || square(16, |i, j| if is_way(i, j) { 2f64.ln() } else { 0.0 });
+        let folded = Folded::of_logarithms(&[8, 16], vec![slow(), slow()]);
+        let asked = Asked { mode: Mode::OneToOne, confidence: 0.99, least: Least::OF_TIMES };
+        let distances = Distances::of_leaves((0..16).map(|host| host / 4).collect());
+        let verdict = places::judge_with(&folded, distances, asked, &[]);
+        let level = |length: usize| vec![folded.from_to(length, 0, 1); 2];
+        let usual = Usual { level: vec![level(0), level(1)], least: vec![0.1; 2] };
+        let times = Times { folded: &folded, verdict: &verdict, usual, error: -4.6 };
+        let pair = |(from, to): (usize, usize), more: [f64; 2]| {
+            let is_slow = more[1] > 0.1;
+            Pair { from, to, more: more.to_vec(), is_slow }
+        };
+        let named = |others: &[((usize, usize), [f64; 2])]| {
+            let slow = [(0, 5), (1, 10), (2, 13), (3, 7)].map(|ends| pair(ends, [f64::NAN, 2f64.ln()]));
+            let alike = [(0, 9), (1, 14), (2, 6), (3, 12)].map(|ends| pair(ends, [0.0, f64::NAN]));
+            let others = others.iter().map(|(ends, more)| pair(*ends, *more));
+            let pairs: Vec<Pair> = slow.into_iter().chain(alike).chain(others).collect();
+            times.explains(Place::of(Kind::Group, vec![0, 1, 2, 3], Direction::Send), &pairs).is_some()
+        };
+        assert!(named(&[((5, 9), [f64::NAN, 0.0])]));
+        // Another one at that length says that these are as fast as usual.
+        assert!(!named(&[((5, 9), [0.0, 0.0])]));
     }
 
     #[test]
