@@ -3,7 +3,8 @@
 //! In: a run among whose pairs several are measured at the same time, and what was found in it. Out: a [`Suspect`], if any.
 //! The slowest pairs of a run are measured again alone: nothing meets there, and noise is small. A place that several of
 //! them cross, which are slow, and hardly any that are not, explains them; and what its pairs take among others is no less
-//! than that. Of some routes one pair is enough, where all others that cross them are slow among others, by more than chance.
+//! than that. How many of its other pairs are slow among others, beyond chance, counts for it too; of some routes one pair
+//! that was measured again is then enough.
 //! What is slow alone without such a place is left to [`super::retests`].
 //!
 //! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ;
@@ -103,13 +104,15 @@ fn measured_alone(
         let apart = |level: &[f64]| {
             most * spread(&mut times.iter().map(|(class, time)| time - level[*class]).collect::<Vec<_>>())
         };
-        let mut level = vec![healthy(&mut times.iter().map(|(_, time)| *time).collect::<Vec<_>>()); distances.classes];
+        // Alone nothing takes longer than among others, however many of those that were measured again are slow.
+        let among_others = fastest(folded, verdict, length, is_explained);
+        let all = healthy(&mut times.iter().map(|(_, time)| *time).collect::<Vec<_>>());
+        let mut level: Vec<f64> = among_others.iter().map(|least| all.min(*least)).collect();
         // Where pairs of different distance are so far apart that what is slow would not stand out, those of each are compared
-        // with each other. Alone nothing takes longer than among others, however many of them are slow.
+        // with each other.
         if apart(&level) > Least::OF_TIMES.link {
             let mut of_class = vec![Vec::new(); distances.classes];
             times.iter().for_each(|(class, time)| of_class[*class].push(*time));
-            let among_others = fastest(folded, verdict, length, is_explained);
             level = of_class.iter_mut().zip(among_others).map(|(own, least)| healthy(own).min(least)).collect();
         }
         let tick = folded.apart / folded.level[length];
@@ -195,7 +198,7 @@ impl Times<'_> {
             slow.iter().map(|pair| (pair.from.min(pair.to), pair.from.max(pair.to))).collect();
         apart.sort_unstable();
         apart.dedup();
-        // One pair is slow by itself, but for what others say of some routes.
+        // One pair is slow by itself, but where others show some routes.
         let fewest = if place.kind == Kind::Routes { 1 } else { 2 };
         if apart.len() < fewest || !ways.iter().all(are_slow) {
             return None;
@@ -218,6 +221,9 @@ impl Times<'_> {
             && (place.kind != Kind::Node || are_all(self.borne_out(inside, &lengths, effect)))
             && (place.kind != Kind::Group
                 || ways.iter().all(|way| self.is_slow_elsewhere((&place, *way), &slow_of(*way), &lengths, effect)));
+        if !is_so {
+            return None;
+        }
         let leaves = self.verdict.distances.leaves() as f64;
         let number = hosts as f64;
         // As many are looked at: one way, the other way and both. Of some routes also as many choices of so many destinations,
@@ -229,14 +235,10 @@ impl Times<'_> {
             _ => (3.0 * leaves).ln(),
         };
         let all_pairs = (number * (number - 1.0)).ln();
-        // Of some routes, which are looked for among very many, the others that cross them say among others that they are these.
-        let others = match place.kind {
-            Kind::Routes => self.beyond_pairs(&apart, &crossing, &lengths, effect),
-            _ => 0.0,
-        };
+        let others = self.beyond_pairs(&apart, &crossing, &lengths, effect);
         let count = if apart.len() == 1 { 1 } else { slow.len() };
         let score = count as f64 * all_pairs + others - price;
-        (is_so && score > -self.error).then(|| {
+        (score > -self.error).then(|| {
             let suspect = Suspect { effects, cells: of_place, ..Suspect::at(place, effect, -score, range) };
             (score, suspect)
         })
@@ -258,20 +260,24 @@ impl Times<'_> {
         Agreement { slow: values.iter().filter(|value| **value >= least).count(), of: values.len() }
     }
 
-    /// Logarithm of how much likelier it is that all pairs of a place but these are slow among others than that they meet
-    /// others there by chance, as pairs of different leaves do elsewhere. `apart`: pairs of hosts, the smaller number first.
+    /// Logarithm of how much likelier it is that so many pairs of a place but these are slow among others than that they meet
+    /// others there by chance, as pairs of different leaves do elsewhere (Chernoff's bound of a binomial tail). `apart`: pairs
+    /// of hosts, the smaller number first.
     fn beyond_pairs(&self, apart: &[(usize, usize)], crossing: &[bool], lengths: &[usize], effect: f64) -> f64 {
         let (hosts, leaf) = (self.folded.hosts(), &self.verdict.distances.leaf);
-        let is_far = |cell: &usize| leaf[cell / hosts] != leaf[cell % hosts];
         let is_apart = |from: usize, to: usize| apart.contains(&(from.min(to), from.max(to)));
-        let others = (0..hosts * hosts).filter(|cell| crossing[*cell] && !is_apart(cell / hosts, cell % hosts));
-        let own = self.borne_out(&mut { others }, lengths, effect);
-        let elsewhere = &mut (0..hosts * hosts).filter(|cell| !crossing[*cell] && is_far(cell));
-        let elsewhere = self.borne_out(elsewhere, lengths, effect);
-        if own.slow < own.of {
+        let of = |is_counted: &dyn Fn(usize) -> bool| {
+            self.borne_out(&mut (0..hosts * hosts).filter(|cell| is_counted(*cell)), lengths, effect)
+        };
+        let own = of(&|cell| crossing[cell] && !is_apart(cell / hosts, cell % hosts));
+        let elsewhere = of(&|cell| !crossing[cell] && leaf[cell / hosts] != leaf[cell % hosts]);
+        let share = own.slow as f64 / own.of.max(1) as f64;
+        let usual = (elsewhere.slow as f64 + 0.5) / (elsewhere.of as f64 + 1.0);
+        if share <= usual {
             return 0.0;
         }
-        -places::distinct(own.of as f64, hosts) * ((elsewhere.slow as f64 + 0.5) / (elsewhere.of as f64 + 1.0)).ln()
+        let term = |share: f64, usual: f64| if share > 0.0 { share * (share / usual).ln() } else { 0.0 };
+        places::distinct(own.of as f64, hosts) * (term(share, usual) + term(1.0 - share, 1.0 - usual))
     }
 
     /// Whether a whole way is as slow where no pair was measured again: those that were are the slowest. Toward destinations,
@@ -426,6 +432,10 @@ mod tests {
         // Eleven more pairs in fifteen rounds count as 7.8; about one of two and of eight others are slow.
         assert!((beyond(2, 0) / 7.8 / 2f64.ln() - 1.0).abs() < 0.15, "{}", beyond(2, 0));
         assert!((beyond(8, 0) / 7.8 / 8f64.ln() - 1.0).abs() < 0.15, "{}", beyond(8, 0));
-        assert_eq!(beyond(8, 1), 0.0);
+        // Where one of twelve is fast it is less, and nothing where no more of them are slow than of others.
+        let term = |share: f64, usual: f64| share * (share / usual).ln();
+        let of_eleven = term(11.0 / 12.0, 1.0 / 8.0) + term(1.0 / 12.0, 7.0 / 8.0);
+        assert!((beyond(8, 1) / 7.8 / of_eleven - 1.0).abs() < 0.15, "{}", beyond(8, 1));
+        assert_eq!(beyond(2, 12), 0.0);
     }
 }

@@ -253,6 +253,21 @@ fn routes_of_which_two_pairs_were_measured_again_are_named_where_all_others_of_t
 }
 
 #[test]
+fn a_way_is_slow_alone_though_none_but_its_pairs_were_measured_again() {
+    // Outward its messages meet others, inward they meet none.
+    let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1);
+    let load = |from: usize, to: usize| match (from / 8, (5 * from + 7 * to) % 11) {
+        (1, met) => 1.5 + met as f64 / 5.0,
+        (_, 0..3) => 2.0,
+        _ => 1.0,
+    };
+    let pairs = [(8, 2), (9, 18), (12, 26), (15, 5), (11, 30)];
+    let again: Vec<(usize, usize)> = pairs.into_iter().flat_map(|(from, to)| [(from, to), (to, from)]).collect();
+    let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
+    assert_eq!(found(&hidden(1.0, &load, is_bad, &again)), [format!("group {} both bandwidth", members.join(","))]);
+}
+
+#[test]
 fn routes_that_are_slow_alone_both_ways_are_named_though_most_pairs_that_show_them_are_between_two_leaves() {
     let is_bad = |from: usize, to: usize| (from / 8 == 1) != (to / 8 == 1) && to.is_multiple_of(2);
     let slow = [(8, 4), (8, 6), (9, 18), (10, 18), (7, 10), (4, 8), (6, 8), (7, 14), (18, 10)];
