@@ -283,6 +283,9 @@ fn a_card_that_is_slow_alone_is_a_host_where_load_hides_it() {
     let slow = [(3, 12), (20, 12), (29, 12), (9, 12)];
     let diagnosis = hidden_by_load(is_bad, &[&slow[..], &HEALTHY[1..4], &HEALTHY[5..]].concat());
     assert_eq!(found(&diagnosis), ["node n12 receive bandwidth"]);
+    // Where pairs of different leaves take a tenth longer alone, and one of its own leaf was measured again.
+    let again = [&slow[..], &HEALTHY[1..4], &HEALTHY[5..]].concat();
+    assert_eq!(found(&hidden_by_load_and_distance(1.1, is_bad, &again)), ["node n12 receive bandwidth"]);
 }
 
 #[test]
