@@ -310,13 +310,15 @@ impl Times<'_> {
             }
             median(&mut known) - median(&mut others)
         };
-        // Said with fewer words as any of all destinations than as some of them, and each of these.
+        // Said with fewer words as any of all destinations than as some of them, and each of these; or nearly all of them: one
+        // of two cables carries half of them.
         let ends = (if is_sent { hosts - place.hosts.len() } else { place.hosts.len() }) as f64;
         let mut to: Vec<usize> = slow.iter().map(|pair| pair.to).collect();
         to.sort_unstable();
         to.dedup();
         let (some, count) = (to.len() as f64, slow.len() as f64);
-        if ln_binomial(ends as u64, to.len() as u64) + count * some.ln() < count * ends.ln() {
+        let are_fewer = ln_binomial(ends as u64, to.len() as u64) + count * some.ln() < count * ends.ln();
+        if are_fewer && some <= places::ALL * ends {
             return false;
         }
         let of_destinations = more(&|cell| cell.1, &|to| slow.iter().any(|pair| pair.to == to));

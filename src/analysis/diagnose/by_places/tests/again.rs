@@ -261,10 +261,14 @@ fn a_way_is_slow_alone_though_none_but_its_pairs_were_measured_again() {
         (_, 0..3) => 2.0,
         _ => 1.0,
     };
-    let pairs = [(8, 2), (9, 18), (12, 26), (15, 5), (11, 30)];
-    let again: Vec<(usize, usize)> = pairs.into_iter().flat_map(|(from, to)| [(from, to), (to, from)]).collect();
     let members: Vec<String> = (8..16).map(|host| format!("n{host:02}")).collect();
-    assert_eq!(found(&hidden(1.0, &load, is_bad, &again)), [format!("group {} both bandwidth", members.join(","))]);
+    let few = [(8, 2), (9, 18), (12, 26), (15, 5), (11, 30)].to_vec();
+    // No pair of one of its hosts.
+    let many = (0..17).map(|pair| (9 + pair % 7, (16 + 5 * pair % 24) % 32)).collect();
+    for pairs in [few, many] {
+        let again: Vec<(usize, usize)> = pairs.into_iter().flat_map(|(from, to)| [(from, to), (to, from)]).collect();
+        assert_eq!(found(&hidden(1.0, &load, is_bad, &again)), [format!("group {} both bandwidth", members.join(","))]);
+    }
 }
 
 #[test]
