@@ -186,10 +186,10 @@ impl Times<'_> {
         for other in pairs.iter().filter(|pair| !is_crossing(pair)) {
             is_known.iter_mut().zip(&other.more).for_each(|(is_known, more)| *is_known |= !more.is_nan());
         }
+        let has_peers = |pair: &&Pair| pair.more.iter().zip(&is_known).any(|(more, known)| *known && !more.is_nan());
         let are_slow = |direction: &Direction| {
             let own = pairs.iter().filter(is_crossing).filter(|pair| is_this(pair, *direction));
-            let own = own.filter(|pair| pair.more.iter().zip(&is_known).any(|(more, known)| *known && !more.is_nan()));
-            let own = own.count();
+            let own = own.filter(has_peers).count();
             let slow = slow_of(*direction).len();
             slow > 0 && slow as f64 > places::ALL * own as f64
         };
@@ -236,6 +236,7 @@ impl Times<'_> {
         };
         let all_pairs = (number * (number - 1.0)).ln();
         let others = self.beyond_pairs(&apart, &crossing, &lengths, effect);
+        // A pair that is slow both ways is one fact.
         let count = if apart.len() == 1 { 1 } else { slow.len() };
         let score = count as f64 * all_pairs + others - price;
         (score > -self.error).then(|| {
