@@ -1,4 +1,4 @@
-//! How often something that is rare may happen by chance.
+//! How often something that is rare may happen by chance, and how much likelier it is than that.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -9,9 +9,37 @@ pub fn most_by_chance(draws: u64, rate: f64, chance: f64) -> u64 {
     (0..draws).find(|count| counts.sf(*count) <= chance).unwrap_or(draws)
 }
 
+/// Logarithm of the likelihood ratio of something that happens `count` of `of` times at a rate of its own, against a rate of
+/// one for all; Chernoff's bound of a binomial tail too, where it happens more often than at that rate.
+pub fn gain_of_own_rate(count: f64, of: f64, rate: f64) -> f64 {
+    let term = |part: f64, rate: f64| if part > 0.0 { part * (part / of / rate).ln() } else { 0.0 };
+    term(count, rate) + term(of - count, 1.0 - rate)
+}
+
+/// The same against the rate of the rest, where its own is higher; else 0. Both as how often it happens, of how many times.
+pub fn gain_over_rest([count, of]: [f64; 2], [rest, of_rest]: [f64; 2]) -> f64 {
+    // Half of one more: a rate that was never seen is not known to be zero (Jeffreys).
+    let usual = (rest + 0.5) / (of_rest + 1.0);
+    if count > usual * of { gain_of_own_rate(count, of, usual) } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_likelier_by_its_divergence_from_the_usual_one() {
+        // Three of four against one of two: 4 ln 2 + 3 ln (3 / 4) + ln (1 / 4).
+        let expected = 4.0 * 2f64.ln() + 3.0 * 0.75f64.ln() + 0.25f64.ln();
+        assert!((gain_of_own_rate(3.0, 4.0, 0.5) - expected).abs() < 1e-12);
+        assert!((gain_over_rest([3.0, 4.0], [4.0, 8.0]) - expected).abs() < 1e-12);
+        assert!((gain_of_own_rate(4.0, 4.0, 0.5) - 4.0 * 2f64.ln()).abs() < 1e-12);
+        // No more often than the rest, and never.
+        assert_eq!([1.0, 0.0].map(|count| gain_over_rest([count, 4.0], [4.0, 8.0])), [0.0, 0.0]);
+        assert_eq!(gain_over_rest([0.0, 0.0], [0.0, 0.0]), 0.0);
+        // What the binomial tail is bounded by: at least 9 of 10 at one half has probability 11 / 1024.
+        assert!((-gain_of_own_rate(9.0, 10.0, 0.5)).exp() > 11.0 / 1024.0);
+    }
 
     #[test]
     fn the_limit_is_that_of_tables() {

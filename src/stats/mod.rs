@@ -8,7 +8,7 @@ mod chance;
 mod interval;
 mod robust;
 
-pub use chance::most_by_chance;
+pub use chance::{gain_of_own_rate, gain_over_rest, most_by_chance};
 pub use interval::MedianInterval;
 pub use robust::{
     QUARTILE_DEVIATE, error_of_median, error_of_quantile, median_of, scatter, scatter_about_zero, weighted_quantile,

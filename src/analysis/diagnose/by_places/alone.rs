@@ -4,8 +4,8 @@
 //! The slowest pairs of a run are measured again alone: nothing meets there, and noise is small. A place that several of
 //! them cross, which are slow, and hardly any that are not, explains them; and what its pairs take among others is no less
 //! than that. How many of its other pairs are slow among others, beyond chance, counts for it too; of some routes one pair
-//! that was measured again is then enough.
-//! What is slow alone without such a place is left to [`super::retests`].
+//! that was measured again is then enough, where it is slow both ways or another one of its leaf is slow. What is slow alone
+//! without such a place is left to [`super::retests`].
 //!
 //! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ;
 //! ways between hosts of two kinds.
@@ -23,7 +23,7 @@ use crate::{
         places::{self, Asked, Least, Place, Set, Suspect, Verdict},
     },
     record::{BoxError, Retest, Run},
-    stats::{median, quantile},
+    stats::{gain_over_rest, median, quantile},
 };
 
 /// A pair of hosts that was measured again alone.
@@ -262,8 +262,7 @@ impl Times<'_> {
     }
 
     /// Logarithm of how much likelier it is that so many pairs of a place but these are slow among others than that they meet
-    /// others there by chance, as pairs of different leaves do elsewhere (Chernoff's bound of a binomial tail). `apart`: pairs
-    /// of hosts, the smaller number first.
+    /// others there by chance, as pairs of different leaves do elsewhere. `apart`: pairs of hosts, the smaller number first.
     fn beyond_pairs(&self, apart: &[(usize, usize)], crossing: &[bool], lengths: &[usize], effect: f64) -> f64 {
         let (hosts, leaf) = (self.folded.hosts(), &self.verdict.distances.leaf);
         let is_apart = |from: usize, to: usize| apart.contains(&(from.min(to), from.max(to)));
@@ -272,13 +271,9 @@ impl Times<'_> {
         };
         let own = of(&|cell| crossing[cell] && !is_apart(cell / hosts, cell % hosts));
         let elsewhere = of(&|cell| !crossing[cell] && leaf[cell / hosts] != leaf[cell % hosts]);
-        let share = own.slow as f64 / own.of.max(1) as f64;
-        let usual = (elsewhere.slow as f64 + 0.5) / (elsewhere.of as f64 + 1.0);
-        if share <= usual {
-            return 0.0;
-        }
-        let term = |share: f64, usual: f64| if share > 0.0 { share * (share / usual).ln() } else { 0.0 };
-        places::distinct(own.of as f64, hosts) * (term(share, usual) + term(1.0 - share, 1.0 - usual))
+        let counts = |cells: Agreement| [cells.slow as f64, cells.of as f64];
+        let count = own.of.max(1) as f64;
+        gain_over_rest(counts(own), counts(elsewhere)) * places::distinct(count, hosts) / count
     }
 
     /// Whether a whole way is as slow where no pair was measured again: those that were are the slowest. Toward destinations,

@@ -1,7 +1,10 @@
 //! What was tried and what came of it: states in, counts by pairs of hosts out.
 
 use super::Symptom;
-use crate::record::{BoxError, Cell, Run, State};
+use crate::{
+    record::{BoxError, Cell, Run, State},
+    stats::gain_over_rest,
+};
 
 /// Counts of one ordered pair of hosts at one length; of a host with itself: of the pairs of its ranks.
 #[derive(Clone, Copy, Default)]
@@ -103,13 +106,6 @@ impl Tally {
 
     /// Logarithm of the likelihood ratio of its own rate against that of the rest, where it is higher.
     pub(super) fn gain(self, rest: Self) -> f64 {
-        // Half a failure more: a rate that was never seen is not known to be zero (Jeffreys).
-        let usual = (rest.bad + 0.5) / (rest.tried + 1.0);
-        let own = self.bad / self.tried.max(1.0);
-        if self.bad == 0.0 || own <= usual {
-            return 0.0;
-        }
-        let good = self.tried - self.bad;
-        self.bad * (own / usual).ln() + if good > 0.0 { good * ((1.0 - own) / (1.0 - usual)).ln() } else { 0.0 }
+        gain_over_rest([self.bad, self.tried], [rest.bad, rest.tried])
     }
 }

@@ -11,7 +11,10 @@ use super::{
     fit::{Fit, centre},
     spread::tail,
 };
-use crate::analysis::diagnose::{Direction, Kind};
+use crate::{
+    analysis::diagnose::{Direction, Kind},
+    stats::gain_of_own_rate,
+};
 
 /// Pairs that may cross a cable and those that cannot, each with how many of them are slow.
 #[derive(Clone, Copy, Default)]
@@ -27,11 +30,8 @@ impl Counts {
     fn gain(self) -> f64 {
         let Self { may, slow, others, slow_others } = self;
         let usual = (slow + slow_others) / (may + others);
-        let more = |slow: f64, all: f64| {
-            let of = |count: f64, usual: f64| if count > 0.0 { count * (count / all / usual).ln() } else { 0.0 };
-            of(slow, usual) + of(all - slow, 1.0 - usual)
-        };
-        if slow > usual * may { more(slow, may) + more(slow_others, others) } else { 0.0 }
+        let gain = |slow: f64, all: f64| gain_of_own_rate(slow, all, usual);
+        if slow > usual * may { gain(slow, may) + gain(slow_others, others) } else { 0.0 }
     }
 }
 

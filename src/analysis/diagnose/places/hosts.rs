@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     analysis::diagnose::{Direction, Kind},
-    stats::{error_of_median, median},
+    stats::{error_of_median, gain_over_rest, median},
 };
 
 /// Twice as slow one way as the other, or more: that way.
@@ -267,14 +267,7 @@ pub fn more_than_elsewhere(own: &[f64], seen: &[f64], all: &[f64], least: f64) -
     let count = |values: &[f64]| values.iter().filter(|value| !value.is_nan()).count() as f64;
     let (slow, known) = (beyond(own), count(own));
     let slow_of_others = (all.len() - all.partition_point(|value| *value <= least)) as f64 - slow - beyond(seen);
-    // Half a pair more: a rate that was never seen is not known to be zero (Jeffreys).
-    let others = all.len() as f64 - known - count(seen);
-    let (share, usual) = (slow / known.max(1.0), (slow_of_others + 0.5) / (others + 1.0));
-    if slow == 0.0 || share <= usual {
-        return 0.0;
-    }
-    let fast = known - slow;
-    slow * (share / usual).ln() + if fast > 0.0 { fast * ((1.0 - share) / (1.0 - usual)).ln() } else { 0.0 }
+    gain_over_rest([slow, known], [slow_of_others, all.len() as f64 - known - count(seen)])
 }
 
 /// The hosts that are slow with some of the others, but not as a whole; without those for which `is_left_out`.
