@@ -17,7 +17,7 @@
 //!
 //! ```text
 //! ways of pods, of leaves -> ways between two pods -> some routes of leaves -> ways between two leaves
-//!     -> ways of leaves that are not known -> hosts -> cables of a torus -> hosts with some others -> links
+//!     -> ways of leaves that are not known -> cables of a torus -> hosts -> hosts with some others -> links
 //! ```
 //!
 //! Hosts that are slow toward all others and not with each other share a way: where so few pairs were measured that leaves are
@@ -337,9 +337,6 @@ fn search(
             take(views, (distances, budget), found, suspects);
         }
     }
-    let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
-    let whole = common::ways(best(whole), views, distances.leaves() > 1);
-    take(views, (distances, budget), whole, suspects);
     loop {
         let of_view = |view: &View| cables::slow(view, distances, budget);
         let cables = best(views[..wide].par_iter().flat_map_iter(of_view).collect());
@@ -350,6 +347,9 @@ fn search(
         }
     }
     cables::join(suspects);
+    let whole = views.par_iter().flat_map_iter(|view| hosts::whole(view, distances, of_hosts)).collect();
+    let whole = common::ways(best(whole), views, distances.leaves() > 1);
+    take(views, (distances, budget), whole, suspects);
     for _ in 0..PASSES {
         let is_named = named(suspects, hosts);
         let is_left_out: Vec<bool> = is_named.iter().zip(is_fewer).map(|(named, fewer)| *named || *fewer).collect();

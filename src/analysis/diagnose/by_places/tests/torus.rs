@@ -24,13 +24,25 @@ fn crosses((from, to): (usize, usize), cable: [usize; 2]) -> bool {
     route(SIDES, from, to).windows(2).any(|step| step == cable)
 }
 
+/// Seconds that the hops of a route take, instead of those between leaves.
+fn of_hops(from: usize, to: usize) -> f64 {
+    let of_leaves = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
+    0.18e-6 * (route(SIDES, from, to).len() - 1) as f64 - of_leaves
+}
+
 /// A run among others on which some pairs are twice as slow.
 fn among_others(is_slow: impl Fn((usize, usize)) -> bool) -> MemoryRun {
-    let more = |_, from: usize, to: usize| {
-        let of_leaves = if from / 8 == to / 8 { 0.0 } else { 0.5e-6 };
-        0.18e-6 * (route(SIDES, from, to).len() - 1) as f64 - of_leaves
-    };
-    measured((60, Schedule::Disjoint), more, |from, to| if is_slow((from, to)) { 2.0 } else { 1.0 })
+    let slower = |from, to| if is_slow((from, to)) { 2.0 } else { 1.0 };
+    measured((60, Schedule::Disjoint), |_, from, to| of_hops(from, to), slower)
+}
+
+#[test]
+fn a_slow_cable_is_named_though_the_host_at_its_end_sends_late() {
+    let is_slow = |pair| crosses(pair, [7, 8]) || crosses(pair, [8, 7]);
+    let late = |_, from: usize, to: usize| of_hops(from, to) + if from == 7 { 0.05e-6 } else { 0.0 };
+    let slower = |from, to| if is_slow((from, to)) { 1.5 } else { 1.0 };
+    let named = found(&judged(&measured((60, Schedule::Isolated), late, slower)));
+    assert_eq!(named, ["cable n07,n08 both bandwidth", "node n07 send latency"]);
 }
 
 #[test]
