@@ -165,7 +165,7 @@ impl Times<'_> {
         let hosts = self.folded.hosts();
         // Which pairs cross a place takes time to find, and most places are far from all slow ones.
         let near: Vec<&Pair> = pairs.iter().filter(|pair| pair.is_slow && is_near(&place, pair)).collect();
-        if near.len() < 2 {
+        if near.is_empty() {
             return None;
         }
         if place.kind == Kind::Routes {
@@ -198,9 +198,7 @@ impl Times<'_> {
             slow.iter().map(|pair| (pair.from.min(pair.to), pair.from.max(pair.to))).collect();
         apart.sort_unstable();
         apart.dedup();
-        // One pair is slow by itself, but where others show some routes.
-        let fewest = if place.kind == Kind::Routes { 1 } else { 2 };
-        if apart.len() < fewest || !ways.iter().all(are_slow) {
+        if !ways.iter().all(are_slow) {
             return None;
         }
         let of = |length: usize| {

@@ -188,7 +188,7 @@ fn hidden_by_load_and_distance(far: f64, is_bad: impl Fn(usize, usize) -> bool, 
 }
 
 /// The same where pairs of different leaves take so many times as long among others.
-fn hidden(
+pub(super) fn hidden(
     far: f64,
     load: &dyn Fn(usize, usize) -> f64,
     is_bad: impl Fn(usize, usize) -> bool,

@@ -139,3 +139,12 @@ fn a_leaf_that_is_slower_than_others_with_as_many_messages_on_the_way_is_slow_un
         |remark: &Remark| matches!(remark, Remark::Again(found) if found.iter().any(|one| one.kind == Kind::Group));
     assert!(!all.iter().any(is_way), "{all:?}");
 }
+
+#[test]
+fn one_pair_that_is_slow_alone_both_ways_is_none_of_what_it_crosses() {
+    // No other pair of its two leaves was measured again.
+    let is_link = |from: usize, to: usize| [(9, 18), (18, 9)].contains(&(from, to));
+    let again = [(9, 18), (18, 9), (3, 25), (30, 5), (0, 27), (26, 4)];
+    let load = |from: usize, to: usize| 2.0 + ((37 * from + 101 * to + 13 * from * to) % 11) as f64;
+    assert_eq!(found(&again::hidden(1.0, &load, is_link, &again)), Vec::<String>::new());
+}
