@@ -140,20 +140,23 @@ fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least
     // chance, of which more may cross.
     let least_slow = least_expected(fit, distances, (from, to)) / 2.0;
     let hops = |host: usize| distances.hops_from(host).unwrap_or_default();
-    let (of_from, of_to) = (hops(from), hops(to));
+    let (beyond_from, beyond_to) = (hops(from), hops(to));
     // Those that begin where the cable does, those that end where it does, and all others.
     let mut counts = [Counts::default(); 3];
     let (mut cells, mut effects) = (Vec::new(), Vec::new());
     for i in 0..hosts {
         let own = hops(i);
         for j in (0..hosts).filter(|j| *j != i) {
-            let value = fit.beyond_class(i, j);
+            // What a host adds is its own; but of the ends of a cable half of the pairs may cross it.
+            let of_from = if i == from { fit.send[from] } else { 0.0 };
+            let of_to = if j == to { fit.receive[to] } else { 0.0 };
+            let value = fit.rest.at(i, j) + of_from + of_to;
             // What harms a cable mostly harms both ways: these pairs say nothing of how many are slow by chance.
-            if value.is_nan() || is_on_way(own[to], of_from[j], own[j]) {
+            if value.is_nan() || is_on_way(own[to], beyond_from[j], own[j]) {
                 continue;
             }
             let is_slow = value > least_slow;
-            let may_cross = is_on_way(own[from], of_to[j], own[j]);
+            let may_cross = is_on_way(own[from], beyond_to[j], own[j]);
             if is_slow && may_cross {
                 cells.push((i * hosts + j) as u32);
                 effects.push(value);
@@ -250,6 +253,14 @@ mod tests {
         assert!(found(|i, j| if i == 7 || j == 7 { 0.7 } else { 0.0 }).is_empty());
         assert!(found(|i, j| if i == 7 && j % 3 == 2 { 0.7 } else { 0.0 }).is_empty());
         assert!(found(|i, j| if (i, j) == (7, 8) { 0.7 } else { 0.0 }).is_empty());
+    }
+
+    #[test]
+    fn a_slow_link_is_no_cable_where_pairs_of_a_slow_host_may_cross_it() {
+        for (u, v) in [(5, 6), (6, 7), (8, 7), (2, 7)] {
+            let named = found(|i, j| if j == 7 || (i, j) == (u, v) { 1.0 } else { 0.0 });
+            assert!(named.is_empty(), "{u} {v} {named:?}");
+        }
     }
 
     #[test]
