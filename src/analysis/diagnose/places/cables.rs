@@ -177,7 +177,8 @@ fn one_way(view: &View, distances: &Distances, (from, to): (usize, usize), least
     // (Wilks 1938): beyond 2 g lies less than exp(-g) (1 + sqrt(4 g / pi)).
     let gain: f64 = counts.iter().map(|counts| counts.gain()).sum();
     let log = (4.0 * gain / std::f64::consts::PI).sqrt().ln_1p() - gain;
-    let own_log = tail(own / fit.noise, fit.freedom).max(f64::MIN_POSITIVE).ln();
+    // By what its ends add, it is as slow as their other pairs.
+    let own_log = tail(fit.rest.at(from, to) / fit.noise, fit.freedom).max(f64::MIN_POSITIVE).ln();
     Some(OneWay { from, to, effect: centre(&mut effects, fit.noise), log, own_log, cells })
 }
 
@@ -261,6 +262,14 @@ mod tests {
             let named = found(|i, j| if j == 7 || (i, j) == (u, v) { 1.0 } else { 0.0 });
             assert!(named.is_empty(), "{u} {v} {named:?}");
         }
+    }
+
+    #[test]
+    fn a_cable_of_a_slow_host_needs_as_much_evidence_as_any() {
+        // Three pairs of many that may cross it.
+        let some = [(6, 13), (6, 3), (2, 9)];
+        let named = found(|i, j| if i == 7 || some.contains(&(i, j)) { 0.5 } else { 0.0 });
+        assert!(named.is_empty(), "{named:?}");
     }
 
     #[test]
