@@ -211,12 +211,21 @@ pub(super) fn judge_run(
     let of_time = bursts.iter().map(|burst| &burst.suspect);
     let slow = verdict.suspects.iter().chain(&among_others).chain(of_time).chain(&loaded);
     let slow: Vec<Place> = slow.map(|suspect| suspect.place.clone()).chain(of_retests.map(whole_way)).collect();
-    leave_out_of_scatter(&mut scatter, &folded.names, &slow);
-    let times = if is_contrasted { folded } else { folded.without_pairs() };
+    let is_crossed = Place::crossing_any(slow.iter(), folded.hosts());
+    let number: HashMap<&str, usize> = folded.names.iter().map(String::as_str).zip(0..).collect();
     let confidence = 1.0 - (1.0 - confidence) / scatter.len().max(1) as f64;
-    let judge = |panel: Folded| (places::jitter(&panel, confidence), panel.without_pairs());
+    // Where several messages meet on a slow way, samples scatter, and that is no host's.
+    let judge = |panel: Folded| {
+        let hosts: Vec<usize> = panel.names.iter().map(|name| number[name.as_str()]).collect();
+        let class = |i: usize, j: usize| {
+            let (i, j) = (hosts[i], hosts[j]);
+            (!is_crossed[i * folded.hosts() + j]).then(|| verdict.distances.class(i, j))
+        };
+        (places::jitter(&panel, class, confidence), panel.without_pairs())
+    };
     let judged: Vec<_> = scatter.into_par_iter().map(judge).collect();
     judged.iter().for_each(|(found, levels)| add_scatterers(mode, levels, found, diagnosis));
+    let times = if is_contrasted { folded } else { folded.without_pairs() };
     Ok((times, group))
 }
 
@@ -411,21 +420,6 @@ fn join_unnamed(noise: f64, findings: &mut Vec<Finding>) {
 /// were measured again.
 fn whole_way(Suspect { place, .. }: Suspect) -> Place {
     if place.kind == Kind::Routes { Place::of(Kind::Group, place.hosts, place.direction) } else { place }
-}
-
-/// Leaves the pairs that cross slow places out of panels of scatter: where several messages meet on a slow way, samples
-/// scatter, and that is no host's. `names`: `[host]`.
-fn leave_out_of_scatter(scatter: &mut [Folded], names: &[String], slow: &[Place]) {
-    let hosts = names.len();
-    let is_crossed = Place::crossing_any(slow.iter(), hosts);
-    let number: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
-    for panel in scatter {
-        let of_panel: Vec<usize> = panel.names.iter().map(|name| number[name.as_str()]).collect();
-        let pairs = (0..of_panel.len()).flat_map(|i| (0..of_panel.len()).map(move |j| (i, j)));
-        for pair in pairs.filter(|(i, j)| is_crossed[of_panel[*i] * hosts + of_panel[*j]]) {
-            (0..panel.lengths.len()).for_each(|length| panel.leave_out(length, pair));
-        }
-    }
 }
 
 /// Adds hosts whose samples scatter although their medians are usual. `scatter`: of a panel.

@@ -1,12 +1,15 @@
 //! Hosts whose samples scatter although their medians are usual.
 //!
-//! In: the scatter of every pair's samples. Out: [`Scatterer`]s. On a healthy machine a cell's deviation is small or huge,
-//! by whether it caught one of the rare disturbed samples: so cells are ranked, and a host is judged by the ranks of its
-//! cells (normal scores, van der Waerden 1952). Of few cells the mean rank says less: it counts as many standard errors as
+//! In: the scatter of every pair's samples, and how far its hosts are apart. Out: [`Scatterer`]s. On a healthy machine a
+//! cell's deviation is small or huge, by whether it caught one of the rare disturbed samples: so cells are ranked among those
+//! of pairs as far apart, as the same disturbance is more of a shorter time, and a host is judged by the ranks of its cells
+//! (normal scores, van der Waerden 1952). Of few cells the mean rank says less: it counts as many standard errors as
 //! it would be if cells were drawn from all. The fewer partners hosts have, the more one that scatters makes of these, and
 //! of a few hosts two hide each other: so the one that scatters most is left out with its cells and the others are ranked
 //! again, and all are found up to the last one that stands out from who is left then (generalized extreme Studentized
 //! deviate, Rosner 1983). Each is judged in the end without the cells that it shares with others that were found.
+
+use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -64,10 +67,10 @@ impl Sum {
     }
 }
 
-/// The hosts that scatter.
-pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
+/// The hosts that scatter. `class(source, destination)`: of pairs that are alike; none of those that say nothing.
+pub fn find(scatter: &Folded, class: impl Fn(usize, usize) -> Option<usize>, confidence: f64) -> Vec<Scatterer> {
     let hosts = scatter.hosts();
-    let cells = Cells::of(scatter);
+    let cells = Cells::of(scatter, class);
     let is_beyond_chance = |own: &Judged| own.log < (1.0 - confidence).ln();
     let mut is_left = vec![true; hosts];
     let peel = |_| {
@@ -85,34 +88,49 @@ pub fn find(scatter: &Folded, confidence: f64) -> Vec<Scatterer> {
         is_left[*host] = true;
         let own = cells.scores(&is_left).judged(*host).filter(is_beyond_chance);
         is_left[*host] = false;
-        scatterer(scatter, *host, own?)
+        scatterer(&cells, *host, own?)
     };
     peeled[..count].iter().filter_map(scatterer).collect()
 }
 
-/// The known cells of every length by how far they scatter: that, and the pair, `from * hosts + to`.
+/// What is known of how far samples scatter.
 struct Cells {
     hosts: usize,
-    lengths: Vec<Vec<(f64, usize)>>,
+    /// More than pairs as far apart, as a logarithm, `[length][source * hosts + destination]`; NaN of those that say nothing.
+    more: Vec<Vec<f64>>,
+    /// The known cells of a length and a class, the steadiest first: that, and the pair.
+    alike: Vec<Vec<(f64, usize)>>,
 }
 
 impl Cells {
-    fn of(scatter: &Folded) -> Self {
+    fn of(scatter: &Folded, class: impl Fn(usize, usize) -> Option<usize>) -> Self {
         let hosts = scatter.hosts();
-        let of_length = |length: usize| {
-            let pairs = (0..hosts * hosts).filter(|pair| pair / hosts != pair % hosts);
-            let values = pairs.map(|pair| (scatter.from_to(length, pair / hosts, pair % hosts), pair));
-            let mut cells: Vec<(f64, usize)> = values.filter(|(value, _)| !value.is_nan()).collect();
-            cells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            cells
-        };
-        Self { hosts, lengths: (0..scatter.lengths.len()).map(of_length).collect() }
+        let mut pairs_of = BTreeMap::<usize, Vec<usize>>::new();
+        for pair in (0..hosts * hosts).filter(|pair| pair / hosts != pair % hosts) {
+            if let Some(class) = class(pair / hosts, pair % hosts) {
+                pairs_of.entry(class).or_default().push(pair);
+            }
+        }
+        let mut cells =
+            Self { hosts, more: vec![vec![f64::NAN; hosts * hosts]; scatter.lengths.len()], alike: Vec::new() };
+        for (length, more) in cells.more.iter_mut().enumerate() {
+            for pairs in pairs_of.values() {
+                let value = |pair: &usize| (scatter.from_to(length, pair / hosts, pair % hosts), *pair);
+                let mut alike: Vec<(f64, usize)> =
+                    pairs.iter().map(value).filter(|(value, _)| !value.is_nan()).collect();
+                alike.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+                let usual = median_of(alike.iter().map(|(value, _)| *value), &mut Vec::new());
+                alike.iter().for_each(|(value, pair)| more[*pair] = value - usual);
+                cells.alike.push(alike);
+            }
+        }
+        cells
     }
 
     /// Normal scores of the cells between hosts that are left.
     fn scores(&self, is_left: &[bool]) -> Scores {
         let mut pairs = vec![Sum::default(); self.hosts * self.hosts];
-        for cells in &self.lengths {
+        for cells in &self.alike {
             let is_known = |(_, pair): &&(f64, usize)| is_left[pair / self.hosts] && is_left[pair % self.hosts];
             let cells: Vec<&(f64, usize)> = cells.iter().filter(is_known).collect();
             let all = cells.len() as f64;
@@ -201,18 +219,20 @@ fn way(sums: [Sum; 2], all: Sum) -> Direction {
 }
 
 /// What is known of a host that scatters; none where that is too little for anybody to walk there.
-fn scatterer(scatter: &Folded, host: usize, Judged { direction, log, .. }: Judged) -> Option<Scatterer> {
-    let others = (0..scatter.hosts()).filter(|other| *other != host);
-    let out = others.clone().map(|other| (host, other)).filter(|_| direction != Direction::Receive);
-    let into = others.map(|other| (other, host)).filter(|_| direction != Direction::Send);
-    let pairs: Vec<(usize, usize)> = out.chain(into).collect();
-    let at = |length: usize, (i, j): (usize, usize)| scatter.from_to(length, i, j);
-    let of_pairs = |length: usize| median_of(pairs.iter().map(|pair| at(length, *pair)), &mut Vec::new());
-    let effects: Vec<f64> = (0..scatter.lengths.len()).map(of_pairs).collect();
+fn scatterer(
+    Cells { hosts, more, .. }: &Cells,
+    host: usize,
+    Judged { direction, log, .. }: Judged,
+) -> Option<Scatterer> {
+    let others = (0..*hosts).filter(|other| *other != host);
+    let out = others.clone().map(|other| host * hosts + other).filter(|_| direction != Direction::Receive);
+    let into = others.map(|other| other * hosts + host).filter(|_| direction != Direction::Send);
+    let pairs: Vec<usize> = out.chain(into).collect();
+    let of_pairs = |more: &Vec<f64>| median_of(pairs.iter().map(|pair| more[*pair]), &mut Vec::new());
+    let effects: Vec<f64> = more.iter().map(of_pairs).collect();
     let most = effects.iter().copied().fold(f64::MIN, f64::max);
     let range = slow_range(&effects)?;
-    let of_range =
-        |pair: &(usize, usize)| median_of((range.0..=range.1).map(|length| at(length, *pair)), &mut Vec::new());
+    let of_range = |pair: &usize| median_of(more[range.0..=range.1].iter().map(|more| more[*pair]), &mut Vec::new());
     let known: Vec<f64> = pairs.iter().map(of_range).filter(|value| !value.is_nan()).collect();
     let slow = known.iter().filter(|value| **value >= most / 2.0).count();
     let cells = Agreement { slow, of: known.len() };
@@ -246,7 +266,7 @@ mod tests {
                 folded.level.push(1e-6);
                 folded.lengths.push(Bytes(length));
             }
-            !find(&folded, 0.99).is_empty()
+            !find(&folded, |_, _| Some(0), 0.99).is_empty()
         };
         // One of a hundred is promised: of forty, more than three have one with a probability of one in a thousand.
         assert!((0..40).filter(|seed| found(*seed)).count() <= 3);
@@ -262,7 +282,7 @@ mod tests {
             false => f64::NAN,
         };
         let squares = (0..3).map(|_| square(hosts, &mut logarithm)).collect();
-        let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), 0.99);
+        let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), |_, _| Some(0), 0.99);
         let [found] = &found[..] else { panic!("{} hosts", found.len()) };
         assert_eq!((found.host, found.direction, found.range), (4, Direction::Receive, (0, 2)));
         assert_eq!((found.cells.slow, found.cells.of), (4, 4));
@@ -278,9 +298,34 @@ mod tests {
             (false, _) => f64::NAN,
         };
         let squares = (0..3).map(|_| square(hosts, &mut logarithm)).collect();
-        let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), 0.99);
+        let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), |_, _| Some(0), 0.99);
         let mut named: Vec<_> = found.iter().map(|own| (own.host, own.direction)).collect();
         named.sort_by_key(|own| own.0);
         assert_eq!(named, [4, 9].map(|host| (host, Direction::Both)));
+    }
+
+    #[test]
+    fn a_host_is_compared_with_pairs_as_far_apart_as_its_own_are() {
+        // Samples inside leaves of six scatter more; of what leaves the first one nothing is known.
+        let hosts = 36;
+        let class = |i: usize, j: usize| match (i / 6 == j / 6, i / 6 == 0 || j / 6 == 0) {
+            (true, _) => Some(0),
+            (false, true) => None,
+            (false, false) => Some(1),
+        };
+        let found = |bad: Option<usize>| {
+            let mut rng = generator(9);
+            let is_bad = |i: usize, j: usize| [i, j].map(Some).contains(&bad);
+            let mut logarithm = |i: usize, j: usize| {
+                let more = [i / 6 == j / 6, is_bad(i, j)].map(|is_more| if is_more { 1.0 } else { 0.0 });
+                0.6 * rng.random::<f64>() + more.iter().sum::<f64>()
+            };
+            let squares = (0..3).map(|_| square(hosts, &mut logarithm)).collect();
+            let found = find(&Folded::of_logarithms(&[0, 64, 4096], squares), class, 0.99);
+            found.into_iter().map(|own| (own.host, own.effects)).collect::<Vec<_>>()
+        };
+        assert!(found(None).is_empty());
+        let [(4, effects)] = &found(Some(4))[..] else { panic!("{:?}", found(Some(4))) };
+        assert!(effects.iter().all(|effect| (effect - 1.0).abs() < 0.3), "{effects:?}");
     }
 }
