@@ -147,10 +147,10 @@ impl<'a> Parts<'a> {
         ln_binomial(slowest as u64, own.len() as u64) - ln_binomial(all as u64, own.len() as u64)
     }
 
-    /// Whether more of a host's pairs are slow than chance brings where pairs of hosts that are not are slow as well:
-    /// those that are measured at the same time meet others on their way, and of a few all may. Where none is, sizes
-    /// speak for themselves.
-    fn is_no_chance(&self, suspect: &Suspect) -> bool {
+    /// Logarithm of the probability that chance makes as many of a host's pairs slow where pairs of hosts that are not are slow
+    /// as well, its price included: those that are measured at the same time meet others on their way, and of a few all may.
+    /// Where none is, sizes speak for themselves.
+    fn log_of_chance(&self, suspect: &Suspect) -> f64 {
         let (host, direction, least) = (suspect.place.hosts[0], suspect.place.direction, suspect.effect / 2.0);
         let hosts = 0..self.view.fit.send.len();
         let is_as_slow: Vec<bool> =
@@ -162,7 +162,7 @@ impl<'a> Parts<'a> {
         let share = slow_elsewhere as f64 / all_elsewhere.max(1) as f64;
         let chance =
             Binomial::new(share, all).map_or(1.0, |pairs| slow.checked_sub(1).map_or(1.0, |fewer| pairs.sf(fewer)));
-        share == 0.0 || self.budget.allows(chance.max(f64::MIN_POSITIVE).ln() + self.price(3))
+        if share > 0.0 { chance.max(f64::MIN_POSITIVE).ln() + self.price(3) } else { f64::NEG_INFINITY }
     }
 
     /// Of so many tests of every host.
@@ -194,11 +194,12 @@ pub fn whole(view: &View, distances: &Distances, budget: Budget) -> Vec<Suspect>
         }
         let tests = 3 * (spreads.len() + 1);
         let log = log.min(parts.log_by_ranks(host, direction, &[&common, &side], tests));
-        let found = parts.suspect(host, direction, effect, log, tests)?;
+        let mut found = parts.suspect(host, direction, effect, log, tests)?;
         // Nearly all of its pairs are slow, those inside its leaf too.
         let is_of_host =
             share_of_slow(view, &found.place, effect) > ALL && is_slow_near(view, distances, &found.place, effect);
-        (is_of_host && parts.is_no_chance(&found)).then_some(found)
+        found.log = found.log.max(parts.log_of_chance(&found));
+        (is_of_host && budget.allows(found.log)).then_some(found)
     };
     parts.hosts.iter().filter_map(|host| suspect(*host)).collect()
 }

@@ -48,6 +48,18 @@ fn of_six_hosts_with_scattering_pairs_the_slow_one_is_named_with_its_way() {
 }
 
 #[test]
+fn how_certain_a_host_is_counts_that_its_pairs_may_meet_others() {
+    let mut rng = generator(6);
+    let mut met = |j: usize| j == 2 || rng.random_bool(0.2);
+    let values = square(16, |_, j| if met(j) { 0.3 } else { 0.0 });
+    let [found] = &whole(&of(values, 0.01), &Distances::flat(16), BUDGET)[..] else { panic!("not one host") };
+    assert_eq!((&found.place.hosts, found.place.direction), (&vec![2], Direction::Receive));
+    // One of five meets others; of 15 all, three ways of 16 hosts.
+    let expected = 15.0 * 0.2f64.ln() + 48f64.ln();
+    assert!((found.log - expected).abs() < 3.0, "{} {expected}", found.log);
+}
+
+#[test]
 fn a_host_that_met_few_others_is_named_if_it_is_slow() {
     let mut rng = generator(5);
     let mut is_named = |slower: f64| {
