@@ -3,6 +3,8 @@
 //! In: a number of machines, rates of disturbed samples. Out: a line for each rate. The library judges in process: no
 //! file is written.
 
+use std::io::{self, Write as _};
+
 use anyhow::{Context, Result, anyhow};
 use netmatrix::{
     analysis::diagnose::{Options, diagnose},
@@ -43,8 +45,9 @@ fn findings(family: &Family, seed: u64, rate: f64, confidence: f64) -> Result<Ve
 /// Prints the table; whether all shares are small enough.
 pub fn run(count: u64, seed: u64, tail: &str, confidence: f64, is_verbose: bool) -> Result<bool> {
     let family = Family::of("plain").expect("there is a family of plain machines");
-    println!("{count} healthy machines for each rate, seeds from {seed}, confidence {}", confidence);
-    println!("disturbed samples   with a finding");
+    let mut out = io::stdout();
+    writeln!(out, "{count} healthy machines for each rate, seeds from {seed}, confidence {confidence}")?;
+    writeln!(out, "disturbed samples   with a finding")?;
     let mut is_good = true;
     for rate in rates(tail)? {
         let found: Result<Vec<Vec<String>>> =
@@ -53,9 +56,9 @@ pub fn run(count: u64, seed: u64, tail: &str, confidence: f64, is_verbose: bool)
         let noisy = found.iter().filter(|findings| !findings.is_empty()).count();
         let percent = 100.0 * noisy as f64 / count as f64;
         is_good &= percent <= MOST;
-        println!("{:>15.2} %   {percent:6.2} %  {noisy} of {count}", 100.0 * rate);
+        writeln!(out, "{:>15.2} %   {percent:6.2} %  {noisy} of {count}", 100.0 * rate)?;
         if is_verbose {
-            found.iter().flatten().for_each(|words| println!("    {words}"));
+            found.iter().flatten().try_for_each(|words| writeln!(out, "    {words}"))?;
         }
     }
     Ok(is_good)

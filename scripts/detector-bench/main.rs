@@ -23,7 +23,12 @@ mod simulated;
 mod stand_out;
 mod table;
 
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Parser, ValueEnum};
@@ -112,11 +117,11 @@ impl Class {
 }
 
 /// Prints the lines of one case together.
-fn say(title: &str, context: &str, remarks: &[String], path: Option<&PathBuf>) {
+fn say(title: &str, context: &str, remarks: &[String], path: Option<&PathBuf>) -> io::Result<()> {
     let mut text = format!("{title}: {context}\n");
     remarks.iter().for_each(|remark| text += &format!("    {remark}\n"));
     path.iter().for_each(|path| text += &format!("    kept: {}\n", path.display()));
-    print!("{text}");
+    write!(io::stdout(), "{text}")
 }
 
 fn judge(args: &Args, program: &Program, family: &Family, seed: u64) -> Result<Score> {
@@ -133,7 +138,7 @@ fn judge(args: &Args, program: &Program, family: &Family, seed: u64) -> Result<S
         program.remove(&name)?;
     }
     if args.verbose && !remarks.is_empty() {
-        say(&format!("{} {seed}", family.name), &case.truth.context, &remarks, is_kept.then_some(&prefix));
+        say(&format!("{} {seed}", family.name), &case.truth.context, &remarks, is_kept.then_some(&prefix))?;
     }
     Ok(score)
 }
@@ -149,7 +154,7 @@ fn judge_factors(args: &Args, program: &Program, class: Class, seed: u64) -> Res
         program.remove(&name)?;
     }
     if args.verbose && !remarks.is_empty() {
-        say(&name, &case.to_string(), &remarks, is_kept.then_some(&prefix));
+        say(&name, &case.to_string(), &remarks, is_kept.then_some(&prefix))?;
     }
     Ok(tally)
 }
@@ -169,7 +174,7 @@ fn is_reached(args: &Args, figures: &[(&str, f64)], title: &str) -> Result<bool>
         let Some(limit) = limit(args, name)? else { continue };
         let is_worse = if *name == "blamed" { *figure > limit } else { *figure < limit };
         if is_worse {
-            println!("{title}: {name} is {figure:.1} %, required is {limit} %");
+            writeln!(io::stdout(), "{title}: {name} is {figure:.1} %, required is {limit} %")?;
             is_reached = false;
         }
     }
@@ -186,7 +191,7 @@ fn run_factors(args: &Args, program: &Program) -> Result<bool> {
         let tallies: Result<Vec<Tally>> =
             seeds.par_iter().map(|seed| judge_factors(args, program, class, *seed)).collect();
         let tally = tallies?.into_iter().fold(Tally::default(), Tally::plus);
-        println!("factors: {} {} cases, seeds from {}\n{tally}", args.cases, class.name(), args.seed);
+        writeln!(io::stdout(), "factors: {} {} cases, seeds from {}\n{tally}", args.cases, class.name(), args.seed)?;
         let [recall, precision, quiet, direction] = tally.shares();
         let figures = [("recall", recall), ("precision", precision), ("quiet", quiet), ("direction", direction)];
         is_good &= is_reached(args, &figures, class.name())?;
@@ -215,7 +220,7 @@ fn run_families(args: &Args, program: &Program, families: &[&'static Family]) ->
 
 /// Prints a table; whether it keeps all limits.
 fn report(args: &Args, title: &str, table: &Table) -> Result<bool> {
-    println!("{title}\n{table}\n");
+    writeln!(io::stdout(), "{title}\n{table}\n")?;
     let all = table.aggregate();
     let figures = [
         ("recall", all.recall),
@@ -267,10 +272,17 @@ fn run(args: &Args) -> Result<bool> {
     Ok(is_good)
 }
 
+/// Whether somebody closed standard output.
+fn is_closed(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
+        // Whoever reads has seen enough.
+        Err(error) if error.chain().any(is_closed) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("detector_bench: {:#}", anyhow!(error));
             ExitCode::from(3)

@@ -106,7 +106,7 @@ fn judge(args: &Args, program: &Program, simulator: &Path, schedule: &str, kind:
         std::fs::remove_dir_all(&folder)?;
     }
     if args.verbose && !remarks.is_empty() {
-        say(&name, &truth.context, &remarks, is_kept.then_some(&folder));
+        say(&name, &truth.context, &remarks, is_kept.then_some(&folder))?;
     }
     Ok(score)
 }
