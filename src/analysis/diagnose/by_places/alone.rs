@@ -1,11 +1,10 @@
 //! What is slow alone though others on the way hide it.
 //!
 //! In: a run among whose pairs several are measured at the same time, and what was found in it. Out: a [`Suspect`], if any.
-//! The slowest pairs of a run are measured again alone: nothing meets there, and noise is small. A place that several of
-//! them cross, which are slow, and hardly any that are not, explains them; and what its pairs take among others is no less
-//! than that. How many of its other pairs are slow among others, beyond chance, counts for it too; of some routes one pair
-//! that was measured again is then enough, where it is slow both ways or another one of its leaf is slow. What is slow alone
-//! without such a place is left to [`super::retests`].
+//! The slowest pairs of a run are measured again alone: nothing meets there, and noise is small. A place explains those that
+//! are slow and cross it, where hardly any cross it that are not; and what its pairs take among others is no less than that.
+//! How many of its other pairs are slow among others, beyond chance, counts for it too: one pair that was measured again is
+//! then enough. What is slow alone without such a place is left to [`super::retests`].
 //!
 //! What it cannot see: more than one place; rails; cables of a torus; whatever short messages show, of which ways differ;
 //! ways between hosts of two kinds.

@@ -148,3 +148,17 @@ fn one_pair_that_is_slow_alone_both_ways_is_none_of_what_it_crosses() {
     let load = |from: usize, to: usize| 2.0 + ((37 * from + 101 * to + 13 * from * to) % 11) as f64;
     assert_eq!(found(&again::hidden(1.0, &load, is_link, &again)), Vec::<String>::new());
 }
+
+#[test]
+fn one_pair_that_is_slow_alone_shows_what_it_crosses_where_all_others_of_that_are_slow_among_others() {
+    // Eight of eleven meet others.
+    let load = |from: usize, to: usize| if (5 * from + 7 * to) % 11 < 8 { 2.5 } else { 1.0 };
+    let named = |is_bad: &dyn Fn(usize, usize) -> bool, pair: (usize, usize)| {
+        let again = [pair, (3, 25), (30, 5), (0, 27), (26, 4), (20, 1), (2, 19)];
+        found(&again::hidden(1.0, &load, is_bad, &again))
+    };
+    assert_eq!(named(&|_, to| to == 12, (20, 12)), ["node n12 receive bandwidth"]);
+    let members: Vec<String> = (8..24).map(|host| format!("n{host:02}")).collect();
+    let is_between = |from: usize, to: usize| from / 8 == 1 && to / 8 == 2;
+    assert_eq!(named(&is_between, (9, 18)), [format!("gate {} send bandwidth", members.join(","))]);
+}
