@@ -209,6 +209,15 @@ impl Times<'_> {
             (0..effects.len()).filter(|length| effects[*length] > self.usual.least[*length]).collect();
         let range = (*lengths.first()?, *lengths.last()?);
         let effect = median(&mut lengths.iter().map(|length| effects[*length]).collect::<Vec<_>>());
+        // Alone noise is small, and all that leaves or reaches a group crosses the whole of its way: none is fast there.
+        let is_fast = |pair: &Pair| {
+            let known = lengths.iter().filter(|length| is_known[**length]).map(|length| pair.more[*length]);
+            median(&mut known.filter(|more| !more.is_nan()).collect::<Vec<_>>()) <= effect / 2.0
+        };
+        let mut of_ways = pairs.iter().filter(is_crossing).filter(|pair| ways.contains(&way(&place, pair)));
+        if place.kind == Kind::Group && of_ways.any(is_fast) {
+            return None;
+        }
         // Among others nothing is faster than alone, and a host is slow inside of its leaf too.
         let cells = || (0..hosts * hosts).filter(|cell| crossing[*cell]);
         let of_place = self.borne_out(&mut cells(), &lengths, effect);
@@ -379,9 +388,8 @@ mod tests {
         assert_eq!([2.0, 3.0].map(slow), [32, 0]);
     }
 
-    #[test]
-    fn where_none_but_pairs_of_a_leaf_were_measured_again_that_they_are_alike_says_nothing() {
-        // All pairs of the first of four leaves are slow on their way out. At the first length they alone were measured again.
+    /// Whether the way out of the first of four leaves, which is slow, is named by these pairs and what they take more alone.
+    fn is_way_out_named(pairs: &[((usize, usize), [f64; 2])]) -> bool {
         let is_way = |i: usize, j: usize| (i / 4 == 0) != (j / 4 == 0);
         let slow = || square(16, |i, j| if is_way(i, j) { 2f64.ln() } else { 0.0 });
         let folded = Folded::of_logarithms(&[8, 16], vec![slow(), slow()]);
@@ -391,20 +399,32 @@ mod tests {
         let level = |length: usize| vec![folded.from_to(length, 0, 1); 2];
         let usual = Usual { level: vec![level(0), level(1)], least: vec![0.1; 2] };
         let times = Times { folded: &folded, verdict: &verdict, usual, error: -4.6 };
-        let pair = |(from, to): (usize, usize), more: [f64; 2]| {
-            let is_slow = more[1] > 0.1;
+        let pair = |&((from, to), more): &((usize, usize), [f64; 2])| {
+            let is_slow = more.iter().any(|more| *more > 0.1);
             Pair { from, to, more: more.to_vec(), is_slow }
         };
-        let named = |others: &[((usize, usize), [f64; 2])]| {
-            let slow = [(0, 5), (1, 10), (2, 13), (3, 7)].map(|ends| pair(ends, [f64::NAN, 2f64.ln()]));
-            let alike = [(0, 9), (1, 14), (2, 6), (3, 12)].map(|ends| pair(ends, [0.0, f64::NAN]));
-            let others = others.iter().map(|(ends, more)| pair(*ends, *more));
-            let pairs: Vec<Pair> = slow.into_iter().chain(alike).chain(others).collect();
-            times.explains(Place::of(Kind::Group, vec![0, 1, 2, 3], Direction::Send), &pairs).is_some()
-        };
-        assert!(named(&[((5, 9), [f64::NAN, 0.0])]));
+        let pairs: Vec<Pair> = pairs.iter().map(pair).collect();
+        times.explains(Place::of(Kind::Group, vec![0, 1, 2, 3], Direction::Send), &pairs).is_some()
+    }
+
+    #[test]
+    fn where_none_but_pairs_of_a_leaf_were_measured_again_that_they_are_alike_says_nothing() {
+        // At the first length none but pairs of the leaf were measured again.
+        let slow = [(0, 5), (1, 10), (2, 13), (3, 7)].map(|ends| (ends, [f64::NAN, 2f64.ln()]));
+        let alike = [(0, 9), (1, 14), (2, 6), (3, 12)].map(|ends| (ends, [0.0, f64::NAN]));
+        let with = |other: [f64; 2]| [&slow[..], &alike, &[((5, 9), other)]].concat();
+        assert!(is_way_out_named(&with([f64::NAN, 0.0])));
         // Another one at that length says that these are as fast as usual.
-        assert!(!named(&[((5, 9), [0.0, 0.0])]));
+        assert!(!is_way_out_named(&with([0.0, 0.0])));
+    }
+
+    #[test]
+    fn of_a_whole_way_no_pair_is_as_fast_alone_as_others() {
+        let slow = [(0, 5), (1, 10), (2, 13), (3, 7)].map(|ends| (ends, [2f64.ln(); 2]));
+        let with = |fifth: f64| [&slow[..], &[((0, 9), [fifth; 2]), ((5, 9), [0.0; 2])]].concat();
+        assert!(is_way_out_named(&with(2f64.ln())));
+        // Four of five are nearly all, but not of what all of them cross.
+        assert!(!is_way_out_named(&with(0.0)));
     }
 
     #[test]
