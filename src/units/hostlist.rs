@@ -60,6 +60,21 @@ pub fn compress<S: AsRef<str>>(hosts: &[S]) -> String {
     groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Brings names into the order of their numbers: `n2` before `n10`, `r1n10` before `r2n1`.
+pub fn sort<S: AsRef<str>>(names: &mut [S]) {
+    names.sort_by_cached_key(|name| sort_key(name.as_ref()));
+}
+
+/// What [`sort`] goes by: a name whose numbers all have as many digits; `n1` before `n01`.
+pub fn sort_key(name: &str) -> (String, usize) {
+    let even = name.split_inclusive(|c: char| !c.is_ascii_digit()).map(|part| {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, behind) = part.split_at(digits);
+        if number.is_empty() { behind.to_owned() } else { format!("{number:0>MAX_DIGITS$}{behind}") }
+    });
+    (even.collect(), name.len())
+}
+
 impl Group {
     /// A single name.
     fn of(name: &str) -> Self {
@@ -241,6 +256,16 @@ mod tests {
     #[test]
     fn the_order_is_kept() {
         both_ways(&["n3", "n1", "n2", "m1", "n4"], "n[3,1-2],m1,n4");
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let in_order = ["login", "n1", "n01", "n2", "n2-ib0", "n2-ib1", "n10", "r1n2", "r1n10", "r2n1"];
+        let mut names = in_order;
+        names.sort_unstable();
+        assert_ne!(names, in_order);
+        sort(&mut names);
+        assert_eq!(names, in_order);
     }
 
     #[test]

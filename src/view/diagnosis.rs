@@ -304,11 +304,10 @@ fn who(finding: &Finding) -> String {
         (Kind::Rail, hosts, _) => {
             format!("one rail of {}{}", members(hosts), if is_plain { group_verb(finding) } else { "" })
         }
-        (Kind::Gate, hosts, _) => format!(
-            "the way between two groups of {}{}",
-            members(hosts),
-            if is_plain { " carries messages" } else { "" }
-        ),
+        (Kind::Gate, hosts, _) => {
+            let ends = between(hosts, &finding.toward, finding.direction);
+            format!("the way {ends}{}", if is_plain { " carries messages" } else { "" })
+        }
         (Kind::Fabric, [], _) => "no place that can be named".to_owned(),
         (Kind::Fabric, hosts, _) if finding.is_of_broadcast() => {
             format!("one of {}, and a broadcast does not show which, carries messages", members(hosts))
@@ -325,6 +324,17 @@ fn group_verb(finding: &Finding) -> &'static str {
         Direction::Both => " carries messages",
         Direction::Send => " carries messages outward",
         Direction::Receive => " carries messages inward",
+    }
+}
+
+/// The ends of a way between two sets of hosts, of all of them and those of the second one.
+pub(super) fn between(hosts: &[String], toward: &[String], direction: Direction) -> String {
+    let own: Vec<String> = hosts.iter().filter(|host| !toward.contains(host)).cloned().collect();
+    let (own, other) = (members(&own), members(toward));
+    match direction {
+        Direction::Both => format!("between {own} and {other}"),
+        Direction::Send => format!("from {own} to {other}"),
+        Direction::Receive => format!("from {other} to {own}"),
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     analysis::diagnose::{Diagnosis, Direction, Finding, Judged, Kind, Symptom},
-    units::shown,
+    units::{hostlist, shown},
 };
 
 /// Where a run comes from.
@@ -86,7 +86,7 @@ fn by_mode(
 /// What findings say about every host.
 fn hosts(diagnosis: &Diagnosis, page: &mut Page<'_>) -> io::Result<()> {
     let mut names: Vec<&str> = diagnosis.hosts.iter().map(String::as_str).collect();
-    names.sort_unstable();
+    hostlist::sort(&mut names);
     names.dedup();
     let named = |name: &str| {
         let findings = diagnosis.findings.iter();

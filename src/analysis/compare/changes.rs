@@ -51,6 +51,7 @@ impl Describer<'_> {
         Change {
             subject: Subject::Place(place.kind),
             hosts: place.named().map(name).collect(),
+            toward: place.second_set().map(name).collect(),
             direction: place.direction,
             confidence: 1.0 - suspect.log.exp(),
             cells: suspect.cells,
@@ -119,6 +120,7 @@ impl Describer<'_> {
         Change {
             subject: Subject::Pairs(Pairs::All),
             hosts: Vec::new(),
+            toward: Vec::new(),
             direction: Direction::Both,
             is_slower: effect > 0.0,
             symptom: Some(match self.statistic {
@@ -146,6 +148,7 @@ pub(super) fn silent(base: &Folded, host: usize) -> Change {
     Change {
         subject: Subject::Silent,
         hosts: vec![base.names[host].clone()],
+        toward: Vec::new(),
         direction: Direction::Both,
         is_slower: true,
         symptom: None,

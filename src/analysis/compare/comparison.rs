@@ -84,6 +84,8 @@ pub struct Change {
     /// Names: one host; source and destination; members of a group; of both groups of a way between two; none for many
     /// pairs alike.
     pub hosts: Vec<String>,
+    /// Of a way between two sets: those of the second one.
+    pub toward: Vec<String>,
     /// Which way.
     pub direction: Direction,
     /// Else it is faster.

@@ -192,10 +192,10 @@ pub(super) fn judge_run(
             share: busy.share,
         }));
         diagnosis.remarks.extend(halves(&folded, &verdict, mode));
-        diagnosis.remarks.extend(verdict.kinds.as_ref().map(|(hosts, ratio)| Remark::Kinds {
-            mode,
-            hosts: hosts.iter().map(|host| folded.names[*host].clone()).collect(),
-            ratio: *ratio,
+        diagnosis.remarks.extend(verdict.kinds.as_ref().map(|(hosts, ratio)| {
+            let mut hosts: Vec<String> = hosts.iter().map(|host| folded.names[*host].clone()).collect();
+            hostlist::sort(&mut hosts);
+            Remark::Kinds { mode, hosts, ratio: *ratio }
         }));
     }
     if verdict.distances.leaves() == 1 {
@@ -241,7 +241,7 @@ fn halves(folded: &Folded, verdict: &Verdict, mode: Mode) -> Option<Remark> {
     let of_leaf = |leaf: usize| {
         let members = verdict.distances.members(leaf);
         let mut names: Vec<String> = members.iter().map(|host| folded.names[*host].clone()).collect();
-        names.sort_unstable();
+        hostlist::sort(&mut names);
         names
     };
     let mut hosts = [of_leaf(0), of_leaf(1)];
@@ -257,15 +257,13 @@ fn halves(folded: &Folded, verdict: &Verdict, mode: Mode) -> Option<Remark> {
 /// What one suspect comes to. `folded`: the times that sizes in seconds refer to.
 pub(super) fn finding(mode: Mode, folded: &Folded, suspect: &Suspect) -> Finding {
     let Suspect { place, effect, log, range, effects, cells, .. } = suspect;
-    let mut hosts: Vec<String> = place.named().map(|host| folded.names[*host].clone()).collect();
-    if !matches!(place.kind, Kind::Link | Kind::Cable) {
-        hosts.sort_unstable();
-    }
+    let name = |host: &usize| folded.names[*host].clone();
+    let (hosts, toward) = (place.named().map(name).collect(), place.second_set().map(name).collect());
     let (lengths, level) = (&folded.lengths[..], &folded.level[..]);
     let (direction, effect, range, log) = (place.direction, *effect, *range, *log);
     let shown = Shown { mode, lengths, level, effects, effect, range, direction, log };
     let share = place.share(folded.hosts(), |i, j| folded.have_met(i, j));
-    Finding { share, ..shown.finding(place.kind, hosts, *cells) }
+    Finding { share, toward, ..shown.finding(place.kind, hosts, *cells) }
 }
 
 /// Leaves out links that cross a place: they are of the pairs that show it. `names`: `[host]`.
@@ -290,8 +288,7 @@ fn join_rails(hosts: &Hosts, findings: &mut Vec<Finding>) {
             continue;
         }
         let of_rail: Vec<Finding> = findings.extract_if(.., |finding| is_of(finding)).collect();
-        let mut names: Vec<String> = of_rail.iter().flat_map(|finding| finding.hosts.clone()).collect();
-        names.sort_unstable();
+        let names: Vec<String> = of_rail.iter().flat_map(|finding| finding.hosts.clone()).collect();
         let cells = Agreement { slow, of: slow };
         findings.extend(joined(&of_rail).map(|rail| Finding { kind: Kind::Rail, hosts: names, cells, ..rail }));
     }
@@ -353,8 +350,7 @@ fn join_links(names: &[String], leaf: &[usize], findings: &mut Vec<Finding>) {
         });
         let direction = ways.next().filter(|first| ways.all(|way| way == *first)).unwrap_or(Direction::Both);
         let kind = if place < hosts { Kind::Node } else { Kind::Routes };
-        let mut own: Vec<String> = members(place).into_iter().map(|host| names[host].clone()).collect();
-        own.sort_unstable();
+        let own: Vec<String> = members(place).into_iter().map(|host| names[host].clone()).collect();
         // Some of its routes may be known already, those the other way for example.
         let known = findings.iter_mut().find(|found| found.kind == kind && found.share.is_some() && found.hosts == own);
         if let Some(known) = known {

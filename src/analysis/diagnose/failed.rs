@@ -59,6 +59,7 @@ impl Failure {
         Finding {
             kind,
             hosts: hosts.into_iter().map(|host| header.hosts.names()[host].clone()).collect(),
+            toward: Vec::new(),
             rank: None,
             direction: self.direction,
             symptom: self.symptom,

@@ -8,7 +8,7 @@ use super::{Direction, Kind, Symptom};
 use crate::{
     plan::Mode,
     stats::median,
-    units::{Bytes, Rank},
+    units::{Bytes, Rank, hostlist},
 };
 
 /// What pairs that were measured again say about a finding.
@@ -63,8 +63,11 @@ pub struct AtLength {
 pub struct Finding {
     /// What is slow.
     pub kind: Kind,
-    /// Names: one host; source and destination of a link; members of a group.
+    /// Names: one host; source and destination of a link; members of a group; of both sets of a way between two. In the
+    /// order of their numbers, but for source and destination.
     pub hosts: Vec<String>,
+    /// Of a way between two sets: those of the second one.
+    pub toward: Vec<String>,
     /// Of [`Kind::Rank`]: which.
     pub rank: Option<Rank>,
     /// Which way.
@@ -95,6 +98,16 @@ pub struct Finding {
     pub retest: Option<RetestVerdict>,
     /// At every length.
     pub curve: Vec<AtLength>,
+}
+
+impl Finding {
+    /// Brings the names of hosts into the order of their numbers: that of ranks says nothing to a reader.
+    pub(super) fn sort_names(&mut self) {
+        if !matches!(self.kind, Kind::Link | Kind::Cable) {
+            hostlist::sort(&mut self.hosts);
+            hostlist::sort(&mut self.toward);
+        }
+    }
 }
 
 /// What a finding shows in a run, of no place as yet.
@@ -129,6 +142,7 @@ impl Shown<'_> {
         Finding {
             kind,
             hosts,
+            toward: Vec::new(),
             rank: None,
             direction: self.direction,
             symptom: symptom_of(&curve, self.range),
@@ -206,8 +220,8 @@ pub(super) fn order(findings: &mut Vec<Finding>, modes: &[Mode]) {
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings.drain(..) {
         let is_same = |other: &&mut Finding| {
-            (other.kind, other.rank, &other.hosts, apart(other.symptom))
-                == (finding.kind, finding.rank, &finding.hosts, apart(finding.symptom))
+            (other.kind, other.rank, &other.hosts, &other.toward, apart(other.symptom))
+                == (finding.kind, finding.rank, &finding.hosts, &finding.toward, apart(finding.symptom))
         };
         match merged.iter_mut().find(is_same) {
             None => merged.push(finding),
@@ -280,6 +294,7 @@ mod tests {
         Finding {
             kind,
             hosts: vec![host.to_owned()],
+            toward: Vec::new(),
             rank: None,
             direction: Direction::Both,
             symptom,

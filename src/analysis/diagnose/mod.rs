@@ -335,6 +335,12 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
         contrast::judge(runs, &times, &group, confidence, &mut diagnosis);
         diagnosis.group = group;
     }
+    let of_remarks = diagnosis.remarks.iter_mut().flat_map(|remark| match remark {
+        Remark::Load(finding) => std::slice::from_mut(finding),
+        Remark::Again(findings) => findings,
+        _ => &mut [],
+    });
+    diagnosis.findings.iter_mut().chain(of_remarks).for_each(Finding::sort_names);
     let modes: Vec<Mode> = runs.iter().map(|run| run.header().mode).collect();
     findings::order(&mut diagnosis.findings, &modes);
     Ok(diagnosis)
@@ -344,7 +350,7 @@ fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {
     let name = |run: &dyn Run| {
         let hosts = &run.header().hosts;
         let mut names = hosts.names().to_vec();
-        names.sort_unstable();
+        hostlist::sort(&mut names);
         let names = hostlist::compress(&names);
         format!("{} on {names} ({})", run.header().mode, counted(hosts.count(), "host"))
     };

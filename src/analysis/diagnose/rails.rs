@@ -66,8 +66,7 @@ pub(super) fn judge(
             // The one that is the least likely by chance is named.
             Some(rail) => rail.ranks.extend(members),
             unnamed => {
-                let mut names: Vec<String> = members.iter().map(|rank| hosts.name_of(*rank).to_owned()).collect();
-                names.sort_unstable();
+                let names = members.iter().map(|rank| hosts.name_of(*rank).to_owned()).collect();
                 let finding = ranks::shown(run, &level, &slow).finding(Kind::Rail, names, cells);
                 *unnamed = Some(OfRanks { finding, ranks: members });
             }
@@ -138,8 +137,7 @@ impl<'a> Rails<'a> {
         let mut places: Vec<(Vec<Finding>, Vec<usize>)> = (0..self.places).filter_map(of_place).collect();
         places.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));
         let (own, ranks) = places.first()?;
-        let mut names: Vec<String> = ranks.iter().map(|rank| self.hosts.name_of(*rank).to_owned()).collect();
-        names.sort_unstable();
+        let names = ranks.iter().map(|rank| self.hosts.name_of(*rank).to_owned()).collect();
         let cells = Agreement { slow: own.len(), of: ranks.len() };
         let finding = Finding { kind: Kind::Rail, hosts: names, cells, ..joined(own)? };
         // Several places may share a rail: other ranks of the leaf that are as slow are of it.

@@ -50,6 +50,7 @@ fn finding(header: &Header, place: &StuckPlace, file: &str) -> Finding {
     Finding {
         kind,
         hosts: place.hosts.clone(),
+        toward: Vec::new(),
         rank: if let StuckKind::Dead(rank) = place.kind { rank } else { None },
         direction: if place.kind == StuckKind::Unreached { Direction::Receive } else { Direction::Both },
         symptom: Symptom::Silent,

@@ -69,6 +69,8 @@ struct FindingDocument {
     kind: &'static str,
     change: &'static str,
     hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    toward: Vec<String>,
     /// Of kind `fabric`: which pairs.
     pairs: Option<&'static str>,
     direction: &'static str,
@@ -188,6 +190,7 @@ impl FindingDocument {
             kind: change.subject.kind().name(),
             change: if change.is_slower { "slower" } else { "faster" },
             hosts: change.hosts.clone(),
+            toward: change.toward.clone(),
             pairs: match change.subject {
                 Subject::Pairs(pairs) => Some(pairs.name()),
                 _ => None,

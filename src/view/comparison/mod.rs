@@ -10,7 +10,7 @@ pub use document::{Document, SCHEMA};
 
 use super::{
     Table,
-    diagnosis::{OF_BROADCAST, confidence, id, members, paragraph, result_line, usual_check},
+    diagnosis::{OF_BROADCAST, between, confidence, id, members, paragraph, result_line, usual_check},
 };
 use crate::{
     analysis::{
@@ -222,10 +222,10 @@ fn described(side: Side) -> String {
     format!("{}, {created}{}", side.name, members(&in_order(side.header.hosts.names())))
 }
 
-/// Names in order, node2 before node10: the order of ranks says nothing here.
+/// Names in order: that of ranks says nothing here.
 fn in_order(names: &[String]) -> Vec<String> {
     let mut names = names.to_vec();
-    names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    hostlist::sort(&mut names);
     names
 }
 
@@ -308,7 +308,7 @@ fn headline(change: &Change) -> String {
         (Kind::Cable, [a, b]) => format!("the cable from {a} to {b}, which other pairs' routes take too, is {amount}"),
         // Hosts of a broadcast that make each other late.
         (Kind::Fabric, hosts) => format!("one of {} is {amount}", list(hosts)),
-        (Kind::Gate, hosts) => format!("the way between two groups of {} is {amount}", list(hosts)),
+        (Kind::Gate, hosts) => format!("the way {} is {amount}", between(hosts, &change.toward, change.direction)),
         (_, hosts) => {
             let with = change.share.map(|share| format!(" with {} of the others", percent(share))).unwrap_or_default();
             format!("{} {does} {amount}{with}", hosts.join(", "))
@@ -362,6 +362,7 @@ mod tests {
         Change {
             subject,
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            toward: Vec::new(),
             direction,
             is_slower: ratio > 1.0,
             symptom: Some(Symptom::Bandwidth),
@@ -404,19 +405,16 @@ mod tests {
                 1.15,
                 "some of the routes between n[1-3] and all others are 15 % slower",
             ),
-            (
-                Subject::Place(Kind::Gate),
-                &["n1", "n2", "n3", "n4"],
-                Direction::Both,
-                0.8,
-                "the way between two groups of n[1-4] is 20 % faster",
-            ),
             (Subject::Place(Kind::Fabric), &["n1", "n2"], Direction::Receive, 1.5, "one of n[1-2] is 50 % slower"),
             (Subject::Pairs(Pairs::All), &[], Direction::Both, 1.1, "all pairs of hosts are 10 % slower"),
             (Subject::Silent, &["n1"], Direction::Both, f64::INFINITY, "n1 no longer exchanges anything with anybody"),
         ] {
             assert_eq!(headline(&change(subject, hosts, direction, ratio)), sentence);
         }
+        let toward = ["n3", "n4"].map(str::to_owned).to_vec();
+        let all = &["n1", "n2", "n3", "n4"];
+        let gate = Change { toward, ..change(Subject::Place(Kind::Gate), all, Direction::Send, 0.8) };
+        assert_eq!(headline(&gate), "the way from n[1-2] (2 hosts) to n[3-4] (2 hosts) is 20 % faster");
         let some = Change { share: Some(0.4), ..change(Subject::Place(Kind::Node), &["n1"], Direction::Both, 1.5) };
         assert_eq!(headline(&some), "n1 is 50 % slower with 40 % of the others");
     }

@@ -52,6 +52,8 @@ pub(in crate::view) struct FindingDocument {
     id: String,
     kind: &'static str,
     hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    toward: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<usize>,
     direction: &'static str,
@@ -136,6 +138,7 @@ pub(in crate::view) fn finding_documents(diagnosis: &Diagnosis) -> Vec<FindingDo
         id: id(number),
         kind: finding.kind.name(),
         hosts: finding.hosts.clone(),
+        toward: finding.toward.clone(),
         rank: finding.rank,
         direction: finding.direction.name(),
         symptom: finding.symptom.name(),

@@ -16,6 +16,7 @@ fn finding() -> Finding {
     Finding {
         kind: Kind::Node,
         hosts: vec!["node017".to_owned()],
+        toward: Vec::new(),
         rank: None,
         direction: Direction::Both,
         symptom: Symptom::Latency,
@@ -95,7 +96,14 @@ fn whoever_it_is_is_named() {
         Finding { kind: Kind::Group, hosts: (1..=6).map(|host| format!("node{host:03}")).collect(), ..finding() };
     assert_eq!(who(&group), "the way between node[001-006] (6 hosts) and all others carries messages");
     assert!(who(&Finding { direction: Direction::Send, ..group.clone() }).ends_with(" outward"));
-    assert!(who(&Finding { direction: Direction::Receive, ..group }).ends_with(" inward"));
+    assert!(who(&Finding { direction: Direction::Receive, ..group.clone() }).ends_with(" inward"));
+    let gate = Finding { kind: Kind::Gate, toward: group.hosts[..2].to_vec(), ..group };
+    let (own, other) = ("node[003-006] (4 hosts)", "node[001-002] (2 hosts)");
+    assert_eq!(who(&gate), format!("the way between {own} and {other} carries messages"));
+    let one_way = Finding { direction: Direction::Send, ..gate.clone() };
+    assert_eq!(who(&one_way), format!("the way from {own} to {other} carries messages"));
+    let back = Finding { direction: Direction::Receive, ..gate };
+    assert_eq!(who(&back), format!("the way from {other} to {own} carries messages"));
     let unnamed = Finding { kind: Kind::Fabric, hosts: two.clone(), ..finding() };
     assert!(
         who(&unnamed).starts_with("a way that some pairs of node[001-002] (2 hosts) share, and that cannot be named")

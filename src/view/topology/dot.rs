@@ -11,14 +11,14 @@ use std::{
     io::{self, Write},
 };
 
-use super::{Structure, name_of, with_even_numbers};
+use super::{Structure, name_of};
 use crate::{
     analysis::topology::{
         contradiction::Contradiction,
         inferred::{Between, Found},
     },
     stats::Summary,
-    units::{Rate, Seconds, counted},
+    units::{Rate, Seconds, counted, hostlist},
     view::names::without_domain,
 };
 
@@ -164,7 +164,7 @@ impl Structure<'_> {
                 high / 72.0
             )?;
             let mut hosts = hosts.clone();
-            hosts.sort_by_cached_key(|host| with_even_numbers(&brief[*host]));
+            hosts.sort_by_cached_key(|host| hostlist::sort_key(&brief[*host]));
             for (member, number_of_host) in hosts.iter().enumerate() {
                 writeln!(out, "    {}", host(*number_of_host, places.host(number, member), ""))?;
             }

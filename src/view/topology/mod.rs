@@ -60,22 +60,12 @@ fn enumerated(mut names: Vec<String>) -> String {
     }
 }
 
-/// A name whose numbers all have as many digits: in the order of texts, `n2` comes before `n10`.
-fn with_even_numbers(name: &str) -> String {
-    let parts = name.split_inclusive(|c: char| !c.is_ascii_digit());
-    let even = parts.map(|part| match part.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-        Some((0, _)) => part.to_owned(),
-        _ => format!("{part:0>24}"),
-    });
-    even.collect()
-}
-
 impl Structure<'_> {
     /// Names in the order of their numbers, without the domain that all share.
     fn list(&self, hosts: &[usize]) -> String {
         let names = without_domain(&self.header.hosts);
         let mut names: Vec<&str> = hosts.iter().map(|host| names[*host].as_str()).collect();
-        names.sort_by_cached_key(|name| with_even_numbers(name));
+        hostlist::sort(&mut names);
         hostlist::compress(&names)
     }
 

@@ -4,6 +4,7 @@ mod again;
 mod few;
 mod load;
 mod moments;
+mod names;
 mod rails;
 mod torus;
 

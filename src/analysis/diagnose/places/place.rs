@@ -28,7 +28,12 @@ impl Place {
 
     /// The hosts that name it: of a way between two sets, those of both.
     pub fn named(&self) -> impl Iterator<Item = &usize> {
-        self.hosts.iter().chain(self.toward.iter().filter(|_| self.kind == Kind::Gate))
+        self.hosts.iter().chain(self.second_set())
+    }
+
+    /// Of a way between two sets, the second one; nobody else.
+    pub fn second_set(&self) -> impl Iterator<Item = &usize> {
+        self.toward.iter().filter(|_| self.kind == Kind::Gate)
     }
 
     /// Whether only some of the pairs cross it that leave its hosts.
