@@ -291,18 +291,18 @@ fn who(finding: &Finding) -> String {
             format!(
                 "the way between {} and all others{}",
                 members(hosts),
-                if is_plain { group_verb(finding) } else { "" }
+                if is_plain { group_verb(finding) } else { String::new() }
             )
         }
         (Kind::Routes, hosts, _) => {
             format!(
                 "some of the routes between {} and all others{}",
                 members(hosts),
-                if is_plain { group_verb(finding) } else { "" }
+                if is_plain { group_verb(finding) } else { String::new() }
             )
         }
         (Kind::Rail, hosts, _) => {
-            format!("one rail of {}{}", members(hosts), if is_plain { group_verb(finding) } else { "" })
+            format!("one rail of {}{}", members(hosts), if is_plain { group_verb(finding) } else { String::new() })
         }
         (Kind::Gate, hosts, _) => {
             let ends = between(hosts, &finding.toward, finding.direction);
@@ -319,12 +319,14 @@ fn who(finding: &Finding) -> String {
     }
 }
 
-fn group_verb(finding: &Finding) -> &'static str {
-    match finding.direction {
-        Direction::Both => " carries messages",
-        Direction::Send => " carries messages outward",
-        Direction::Receive => " carries messages inward",
-    }
+fn group_verb(finding: &Finding) -> String {
+    let verb = if finding.kind == Kind::Routes { "carry" } else { "carries" };
+    let way = match finding.direction {
+        Direction::Both => "",
+        Direction::Send => " outward",
+        Direction::Receive => " inward",
+    };
+    format!(" {verb} messages{way}")
 }
 
 /// The ends of a way between two sets of hosts, of all of them and those of the second one.

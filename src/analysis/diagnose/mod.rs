@@ -343,7 +343,26 @@ pub fn diagnose(runs: &[&dyn Run], options: &Options) -> Result<Diagnosis, BoxEr
     diagnosis.findings.iter_mut().chain(of_remarks).for_each(Finding::sort_names);
     let modes: Vec<Mode> = runs.iter().map(|run| run.header().mode).collect();
     findings::order(&mut diagnosis.findings, &modes);
+    leave_out_found(&mut diagnosis);
     Ok(diagnosis)
+}
+
+/// Leaves out of what is to be measured again what is a finding by other lengths, routes or modes.
+fn leave_out_found(diagnosis: &mut Diagnosis) {
+    let Diagnosis { findings, remarks, .. } = diagnosis;
+    let is_found = |place: &Finding| {
+        let is_this =
+            |found: &Finding| (found.kind, &found.hosts, &found.toward) == (place.kind, &place.hosts, &place.toward);
+        let is_way = |found: &Finding| [place.direction, Direction::Both].contains(&found.direction);
+        findings.iter().any(|found| is_this(found) && is_way(found))
+    };
+    remarks.retain_mut(|remark| match remark {
+        Remark::Again(places) => {
+            places.retain(|place| !is_found(place));
+            !places.is_empty()
+        }
+        _ => true,
+    });
 }
 
 fn same_hosts(first: &dyn Run, other: &dyn Run) -> Result<(), DiagnoseError> {

@@ -151,3 +151,27 @@ fn runs_without_a_median_and_of_other_hosts_are_refused() {
     );
     assert_eq!(error(&[&one, &one, &other]), named);
 }
+
+#[test]
+fn what_is_found_is_not_to_be_measured_again() {
+    let mut diagnosis = diagnosed(&[&run(machine().with(slower(4, synthetic::Direction::Send, 2.0)), Mode::OneToOne)]);
+    let [found] = &diagnosis.findings[..] else { panic!("{:?}", diagnosis.findings) };
+    let (found, other) = (found.clone(), vec![diagnosis.hosts[7].clone()]);
+    let elsewhere = Finding { hosts: other, ..found.clone() };
+    let the_other_way = Finding { direction: Direction::Receive, ..found.clone() };
+    let at_other_lengths = Finding { lengths: (Bytes(0), Bytes(0)), ..found };
+    let left = |places: Vec<Finding>, diagnosis: &mut Diagnosis| {
+        diagnosis.remarks = vec![Remark::Again(places)];
+        leave_out_found(diagnosis);
+        diagnosis
+            .remarks
+            .iter()
+            .map(|remark| matches!(remark, Remark::Again(left) if left.len() == 2))
+            .collect::<Vec<_>>()
+    };
+    assert!(left(vec![at_other_lengths.clone()], &mut diagnosis).is_empty());
+    assert_eq!(left(vec![elsewhere, at_other_lengths.clone(), the_other_way], &mut diagnosis), [true]);
+    // A way that is slow both ways is slow each way.
+    diagnosis.findings[0].direction = Direction::Both;
+    assert!(left(vec![at_other_lengths], &mut diagnosis).is_empty());
+}

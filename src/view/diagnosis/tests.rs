@@ -97,6 +97,8 @@ fn whoever_it_is_is_named() {
     assert_eq!(who(&group), "the way between node[001-006] (6 hosts) and all others carries messages");
     assert!(who(&Finding { direction: Direction::Send, ..group.clone() }).ends_with(" outward"));
     assert!(who(&Finding { direction: Direction::Receive, ..group.clone() }).ends_with(" inward"));
+    let routes = Finding { kind: Kind::Routes, ..group.clone() };
+    assert!(who(&routes).ends_with(" and all others carry messages"), "{}", who(&routes));
     let gate = Finding { kind: Kind::Gate, toward: group.hosts[..2].to_vec(), ..group };
     let (own, other) = ("node[003-006] (4 hosts)", "node[001-002] (2 hosts)");
     assert_eq!(who(&gate), format!("the way between {own} and {other} carries messages"));
