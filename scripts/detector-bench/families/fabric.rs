@@ -95,15 +95,22 @@ pub fn plant_cable(bed: &mut Bed, leaf: usize) {
         direction(ways.0, ways.1)[0]
     );
     let fault = bed.plant(Fault::always(scope, harm));
-    let mut answers = vec![of_hosts(bed, ROUTES, &members, direction(ways.0, ways.1))];
+    // The destination chooses the cable: one that leads to no host of the leaf, or to none of others, carries nothing that way.
+    let is_on = |host: &usize| tree.table(bed.parts.place[*host] * bed.parts.rails) % tree.spines == spine;
+    let (here, elsewhere): (Vec<usize>, Vec<usize>) =
+        (0..bed.hosts().count()).filter(is_on).partition(|host| members.contains(host));
+    let used = match (ways.0 && !elsewhere.is_empty(), ways.1 && !here.is_empty()) {
+        (false, false) => ways,
+        used => used,
+    };
+    let mut answers = vec![of_hosts(bed, ROUTES, &members, direction(used.0, used.1))];
     if tree.leaves() == 2 {
-        answers.push(of_hosts(bed, ROUTES, &bed.leaf(1 - leaf), opposite(ways)));
+        answers.push(of_hosts(bed, ROUTES, &bed.leaf(1 - leaf), opposite(used)));
     }
     let mut planted = Planted::new(words, Sign::Slow("bandwidth"), vec![fault], answers);
     // The hosts of a leaf that the cable leads to receive slowly from outside. Where that is a single one, only the few
     // cells inside the leaf tell it from a host that receives slowly.
-    let is_on = |host: &&usize| tree.table(bed.parts.place[**host] * bed.parts.rails) % tree.spines == spine;
-    if let ([only], true) = (&members.iter().filter(is_on).copied().collect::<Vec<_>>()[..], ways.1) {
+    if let ([only], true) = (&here[..], ways.1) {
         let one = super::hosts::node(bed, *only, RECEIVE);
         if ways.0 { planted.tolerated.push(one) } else { planted.answers.push(one) }
     }
