@@ -31,7 +31,7 @@ impl Place {
         self.hosts.iter().chain(self.second_set())
     }
 
-    /// Of a way between two sets, the second one; nobody else.
+    /// Of a way between two sets, the second one; of any other place none.
     pub fn second_set(&self) -> impl Iterator<Item = &usize> {
         self.toward.iter().filter(|_| self.kind == Kind::Gate)
     }
