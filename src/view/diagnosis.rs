@@ -1,9 +1,11 @@
 //! What is wrong with a cluster: a verdict that fits into an e-mail, and JSON for programs.
 //!
-//! In: a [`Diagnosis`]. Out: text, the evidence for one finding, or the document `network_test.diagnosis/1`.
+//! In: a [`Diagnosis`]. Out: text; the evidence for one finding (`evidence`), what to look at next (`check`), and the
+//! document `network_test.diagnosis/1` (`document`) are made next to it.
 
 mod check;
 mod document;
+mod evidence;
 
 use std::io::{self, Write};
 
@@ -11,8 +13,8 @@ pub use check::next_check;
 pub(super) use check::{OF_BROADCAST, usual_check};
 pub(super) use document::{Cells, CurveDocument, FindingDocument, finding_documents};
 pub use document::{Document, SCHEMA, document};
+pub use evidence::write_evidence;
 
-use super::Table;
 use crate::{
     analysis::diagnose::{Diagnosis, Direction, Finding, Judged, Kind, Remark, RetestVerdict, Symptom},
     units::{Seconds, counted, hostlist},
@@ -272,41 +274,37 @@ fn who(finding: &Finding) -> String {
         Direction::Send => " (sending)",
         Direction::Receive => " (receiving)",
     };
+    // What a way does, and in which direction.
+    let carries = match finding.kind {
+        _ if !is_plain => "",
+        Kind::Routes => " carry messages",
+        _ => " carries messages",
+    };
+    let way = match finding.direction {
+        Direction::Send if is_plain => " outward",
+        Direction::Receive if is_plain => " inward",
+        _ => "",
+    };
     match (finding.kind, &finding.hosts[..], finding.rank) {
         (Kind::Rank, [host], Some(rank)) => format!("rank {rank} on {host}{verb}"),
         (Kind::Link, [from, to], _) if finding.direction == Direction::Both => {
-            format!("the link between {from} and {to}{}", if is_plain { " carries messages" } else { "" })
+            format!("the link between {from} and {to}{carries}")
         }
-        (Kind::Link, [from, to], _) => {
-            format!("the link from {from} to {to}{}", if is_plain { " carries messages" } else { "" })
-        }
+        (Kind::Link, [from, to], _) => format!("the link from {from} to {to}{carries}"),
         (Kind::Cable, [from, to], _) => {
             let ends = match finding.direction {
                 Direction::Both => format!("between {from} and {to}"),
                 _ => format!("from {from} to {to}"),
             };
-            format!("the cable {ends} on the torus{}", if is_plain { " carries messages" } else { "" })
+            format!("the cable {ends} on the torus{carries}")
         }
-        (Kind::Group, hosts, _) => {
-            format!(
-                "the way between {} and all others{}",
-                members(hosts),
-                if is_plain { group_verb(finding) } else { String::new() }
-            )
-        }
+        (Kind::Group, hosts, _) => format!("the way between {} and all others{carries}{way}", members(hosts)),
         (Kind::Routes, hosts, _) => {
-            format!(
-                "some of the routes between {} and all others{}",
-                members(hosts),
-                if is_plain { group_verb(finding) } else { String::new() }
-            )
+            format!("some of the routes between {} and all others{carries}{way}", members(hosts))
         }
-        (Kind::Rail, hosts, _) => {
-            format!("one rail of {}{}", members(hosts), if is_plain { group_verb(finding) } else { String::new() })
-        }
+        (Kind::Rail, hosts, _) => format!("one rail of {}{carries}{way}", members(hosts)),
         (Kind::Gate, hosts, _) => {
-            let ends = between(hosts, &finding.toward, finding.direction);
-            format!("the way {ends}{}", if is_plain { " carries messages" } else { "" })
+            format!("the way {}{carries}", between(hosts, &finding.toward, finding.direction))
         }
         (Kind::Fabric, [], _) => "no place that can be named".to_owned(),
         (Kind::Fabric, hosts, _) if finding.is_of_broadcast() => {
@@ -317,16 +315,6 @@ fn who(finding: &Finding) -> String {
         }
         (_, hosts, _) => format!("{}{verb}", hosts.join(", ")),
     }
-}
-
-fn group_verb(finding: &Finding) -> String {
-    let verb = if finding.kind == Kind::Routes { "carry" } else { "carries" };
-    let way = match finding.direction {
-        Direction::Both => "",
-        Direction::Send => " outward",
-        Direction::Receive => " inward",
-    };
-    format!(" {verb} messages{way}")
 }
 
 /// The ends of a way between two sets of hosts, of all of them and those of the second one.
@@ -423,81 +411,6 @@ pub(super) fn paragraph(out: &mut dyn Write, lead: &str, text: &str) -> io::Resu
         is_empty = false;
     }
     writeln!(out, "{line}")
-}
-
-/// The evidence for one finding, for people.
-pub fn write_evidence(diagnosis: &Diagnosis, number: usize, out: &mut dyn Write) -> io::Result<()> {
-    let finding = &diagnosis.findings[number];
-    paragraph(out, &format!("{:<4}", id(number)), &sentence(finding))?;
-    paragraph(out, "    ", &support(finding))?;
-    if finding.curve.is_empty() {
-        return Ok(());
-    }
-    writeln!(out)?;
-    let mut table = Table::new(["length", "usual", "here", "ratio", "more", ""]).left(5);
-    for at in &finding.curve {
-        table.push([
-            at.length.to_string(),
-            Seconds(at.usual_seconds).to_string(),
-            Seconds(at.usual_seconds + at.extra_seconds).to_string(),
-            ratio(at.ratio),
-            Seconds(at.extra_seconds).to_string(),
-            (if at.is_meant { "<-" } else { "" }).to_owned(),
-        ]);
-    }
-    table.write("  ", out)?;
-    writeln!(out)?;
-    writeln!(out, "  usual: median over all pairs of hosts; here: what the finding makes of it;")?;
-    writeln!(out, "  <-: lengths that the finding is about.")?;
-    for line in ruled_out(finding) {
-        paragraph(out, "  - ", line)?;
-    }
-    Ok(())
-}
-
-/// Why it is this and nothing else.
-fn ruled_out(finding: &Finding) -> Vec<&'static str> {
-    let mut lines = match finding.kind {
-        Kind::Node if finding.share_of_time.is_some() => vec![
-            "Not some of its partners: their order is another one at every length, and slow are those that it met one \
-             after the other.",
-            "Not its switch: other hosts of its group were not slow in that time.",
-        ],
-        Kind::Node => vec![
-            "Not one link: most of the host's pairs are slow by the same ratio.",
-            "Not its switch: other hosts of its group are not slow.",
-        ],
-        Kind::Group => vec!["Not single hosts: they are slow toward other groups only, and all of them alike."],
-        Kind::Link => vec![
-            "Not its ends: the other pairs of both hosts are as fast as those of their peers.",
-            "Not chance: several lengths or both directions agree on a size that one cause would have.",
-        ],
-        Kind::Rank => vec!["Not the host or its network: the other ranks on the host are faster to the same partners."],
-        Kind::Routes => vec![
-            "Not single hosts: inside their own switch they are as fast as others.",
-            "Not the whole uplink: the other routes of the same hosts are fast, as where the destination chooses the cable.",
-        ],
-        Kind::Rail => {
-            vec!["Not single ranks: the same local rank of nearly all these hosts is slow, the others are not."]
-        }
-        Kind::Gate => vec!["Not either group: toward all others both are as fast as their peers."],
-        Kind::Cable => vec![
-            "Not its ends: their other pairs, whose routes take other cables, are fast.",
-            "Not this pair alone: others are slow that it brings nearer to each other, and so cross it on a shortest route.",
-        ],
-        Kind::Fabric if finding.hosts.is_empty() => vec![],
-        Kind::Fabric if finding.is_of_broadcast() => {
-            vec!["Hosts pass on what they received: what one of them does late is late at all that come after it."]
-        }
-        Kind::Fabric => vec!["Not these pairs, each for itself: all of them take as much more."],
-    };
-    if finding.direction != Direction::Both && finding.symptom == Symptom::Latency {
-        lines.push(
-            "Which way a message is late is seen only with --timing clock, or where the other direction is fast: with other \
-             timings the announcement travels the other way.",
-        );
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::{
     },
     record::Statistic,
     stats::median_of,
+    units::hostlist,
 };
 
 /// What many pairs have in common.
@@ -47,11 +48,17 @@ impl Describer<'_> {
         let pairs: Vec<_> = self.pairs(|i, j| is_crossing[i * hosts + j]);
         let curve =
             suspect.effects.iter().enumerate().map(|(length, effect)| (self.usual(length, &pairs), sign * effect));
-        let name = |host: &usize| self.base.names[*host].clone();
+        let names = |hosts: &mut dyn Iterator<Item = &usize>| {
+            let mut names: Vec<String> = hosts.map(|host| self.base.names[*host].clone()).collect();
+            if !place.kind.is_of_pair() {
+                hostlist::sort(&mut names);
+            }
+            names
+        };
         Change {
             subject: Subject::Place(place.kind),
-            hosts: place.named().map(name).collect(),
-            toward: place.second_set().map(name).collect(),
+            hosts: names(&mut place.named()),
+            toward: names(&mut place.second_set()),
             direction: place.direction,
             confidence: 1.0 - suspect.log.exp(),
             cells: suspect.cells,

@@ -103,7 +103,7 @@ pub struct Finding {
 impl Finding {
     /// Brings the names of hosts into the order of their numbers: that of ranks says nothing to a reader.
     pub(super) fn sort_names(&mut self) {
-        if !matches!(self.kind, Kind::Link | Kind::Cable) {
+        if !self.kind.is_of_pair() {
             hostlist::sort(&mut self.hosts);
             hostlist::sort(&mut self.toward);
         }

@@ -79,6 +79,11 @@ impl Kind {
             Self::Rail => "rail",
         }
     }
+
+    /// Whether its hosts are a source and a destination: their order says something.
+    pub fn is_of_pair(self) -> bool {
+        matches!(self, Self::Link | Self::Cable)
+    }
 }
 
 /// Which way something is slow.

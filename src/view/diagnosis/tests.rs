@@ -1,6 +1,6 @@
 //! Sentences.
 
-use super::*;
+use super::{evidence::ruled_out, *};
 use crate::{
     analysis::diagnose::{Agreement, AtLength},
     plan::Mode,

@@ -406,7 +406,7 @@ fn best(mut found: Vec<Suspect>) -> Vec<Suspect> {
             pair.reverse();
             // Ways with hosts in common may be one: what is slow still without the likeliest is found in the next pass.
             let share = || a.kind == Kind::Group && a.hosts.iter().any(|host| b.hosts.contains(host));
-            let is_pair = || matches!(a.kind, Kind::Link | Kind::Cable) && a.hosts == pair;
+            let is_pair = || a.kind.is_of_pair() && a.hosts == pair;
             a.kind == b.kind && (is_one(a, b) || share() || is_pair())
         };
         match best.iter_mut().find(is_same) {
