@@ -1,6 +1,7 @@
 //! Names as a reader sees them, in the order of their numbers whatever that of the ranks; and both ends of a way.
 
 use super::*;
+use crate::analysis::compare::{Settings, compare};
 
 /// Number of a host in its name, `n0` to `n47`: neither in the order of ranks nor, as texts, in that of numbers.
 fn number(host: usize) -> usize {
@@ -14,14 +15,19 @@ fn names(hosts: impl Iterator<Item = usize>) -> Vec<String> {
     numbers.iter().map(|number| format!("n{number}")).collect()
 }
 
-/// What is found on 48 hosts in leaves of eight, which have these names.
-fn diagnosed(schedule: Schedule, more: impl Fn(usize) -> f64, slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
+/// 48 hosts in leaves of eight, which have these names.
+fn run(schedule: Schedule, more: impl Fn(usize) -> f64, slower: impl Fn(usize, usize) -> f64) -> MemoryRun {
     let named = measured((48, schedule), |_, from, to| more(from) + more(to), slower);
     let hosts = Hosts::new((0..48).map(|host| format!("n{}", number(host))));
     let header = Header { hosts, ..named.header().clone() };
     let mut run = MemoryRun::with_statistics(header, vec![Statistic::Median]);
     LENGTHS.iter().enumerate().for_each(|(index, length)| run.push(Bytes(*length), named.cells(index).to_vec()));
-    judged(&run)
+    run
+}
+
+/// What is found there.
+fn diagnosed(schedule: Schedule, more: impl Fn(usize) -> f64, slower: impl Fn(usize, usize) -> f64) -> Diagnosis {
+    judged(&run(schedule, more, slower))
 }
 
 #[test]
@@ -57,4 +63,20 @@ fn of_a_way_between_two_sets_it_is_known_which_end_is_which() {
     let [gate] = &diagnosis.findings[..] else { panic!("{:?}", found(&diagnosis)) };
     assert_eq!((gate.kind, gate.direction, &gate.toward), (Kind::Gate, Direction::Send, &names(0..8)));
     assert!(names(0..8).iter().chain(&names(32..40)).all(|host| gate.hosts.contains(host)) && gate.hosts.len() == 16);
+}
+
+#[test]
+fn changes_of_two_runs_name_hosts_in_the_same_order() {
+    let base = run(Schedule::Isolated, |_| 0.0, |_, _| 1.0);
+    let changed = |slower: &dyn Fn(usize, usize) -> f64| {
+        let new = run(Schedule::Isolated, |_| 0.0, slower);
+        let comparison =
+            compare(&base, &new, Settings { statistic: Statistic::Median, threshold: 0.05, confidence: 0.99 }).unwrap();
+        let [change] = &comparison.findings[..] else { panic!("{:?}", comparison.findings) };
+        (change.hosts.clone(), change.toward.clone())
+    };
+    let way = |from: usize, to: usize| if (from / 8 == 1) != (to / 8 == 1) { 2.0 } else { 1.0 };
+    assert_eq!(changed(&way), (names(8..16), Vec::new()));
+    let gate = |from: usize, to: usize| if (from / 8, to / 8) == (4, 0) { 3.0 } else { 1.0 };
+    assert_eq!(changed(&gate), (names((0..8).chain(32..40)), names(0..8)));
 }
